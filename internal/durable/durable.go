@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 )
 
-// SyncDir makes the names in a directory durable.
+// SyncDir syncs the names in a directory to disk.
 func SyncDir(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -21,9 +21,9 @@ func SyncDir(dir string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// WriteNew writes a file that must not exist yet. The caller makes its name
-// durable by SyncDir, once for all files of a directory. A file that could not
-// be written whole is left behind.
+// WriteNew writes a file that must not exist yet. The caller syncs its name with
+// SyncDir, once for all files of a directory. A file that could not be written
+// completely is left behind.
 func WriteNew(path string, mode fs.FileMode, in io.Reader) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
@@ -36,14 +36,14 @@ func WriteNew(path string, mode fs.FileMode, in io.Reader) error {
 	return errors.Join(err, f.Close())
 }
 
-// Replace writes a file, or replaces it in one step: after a crash the old
-// content is there, or the new, whole. Only the user of the process may read it.
+// Replace writes or atomically replaces a file: after a crash, it has either the old
+// content or the complete new content. Only the user of the process may read it.
 func Replace(path string, content []byte) error {
 	return place(path, content, os.Rename)
 }
 
-// Create is Replace for a file that stays as it is when it exists, for example
-// because another process was first.
+// Create is Replace, except that an existing file is not changed, for example one
+// that another process has created first.
 func Create(path string, content []byte) error {
 	return place(path, content, func(temp, path string) error {
 		err := os.Link(temp, path)
@@ -54,10 +54,10 @@ func Create(path string, content []byte) error {
 	})
 }
 
-// place writes a temporary file and has it given its name.
+// place writes a temporary file and calls name to give it its final name.
 func place(path string, content []byte, name func(temp, path string) error) error {
 	dir := filepath.Dir(path)
-	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+".new-*") // of mode 0600
+	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+".new-*") // with mode 0600
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func place(path string, content []byte, name func(temp, path string) error) erro
 	return SyncDir(dir)
 }
 
-// MakeDirs is os.MkdirAll with durable names.
+// MakeDirs is os.MkdirAll that also syncs the names to disk.
 func MakeDirs(dir string, mode fs.FileMode) error {
 	if _, err := os.Stat(dir); err == nil {
 		return nil

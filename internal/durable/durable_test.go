@@ -46,7 +46,7 @@ func TestWrites(t *testing.T) {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
 	if err := durable.WriteNew(path, 0o600, strings.NewReader("fourth")); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("over another: %v", err)
+		t.Errorf("an existing file: %v", err)
 	}
 	has("kept", "third")
 }
@@ -55,7 +55,7 @@ func TestFailures(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if err := durable.Replace(filepath.Join(dir, "none", "file"), nil); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("no directory: %v", err)
+		t.Errorf("a missing directory: %v", err)
 	}
 	if err := os.Mkdir(filepath.Join(dir, "taken"), 0o700); err != nil {
 		t.Fatal(err)

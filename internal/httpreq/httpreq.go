@@ -1,5 +1,5 @@
-// Package httpreq reads from a request what all HTTP interfaces need: the
-// address of the client, behind trusted proxies too, and the encodings that the
+// Package httpreq reads request properties that all HTTP interfaces need: the
+// address of the client, also behind trusted proxies, and the encodings that the
 // client accepts.
 package httpreq
 
@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// IP returns the IP address of the client, without a port. It is the one in
-// RemoteAddr, where the server has put that of Proxies.ClientAddr.
+// IP returns the IP address of the client, without a port. It is taken from
+// RemoteAddr, which the server has set to Proxies.ClientAddr.
 func IP(r *http.Request) string {
 	if at, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
 		return at.Addr().Unmap().String()
@@ -23,7 +23,7 @@ func IP(r *http.Request) string {
 // trusted.
 type Proxies []netip.Prefix
 
-// Contains reports whether an address is that of a trusted proxy.
+// Contains reports whether an address belongs to a trusted proxy.
 func (p Proxies) Contains(addr netip.Addr) bool {
 	for _, prefix := range p {
 		if prefix.Contains(addr.Unmap()) {
@@ -33,7 +33,7 @@ func (p Proxies) Contains(addr netip.Addr) bool {
 	return false
 }
 
-// sent reports whether a request came from a trusted proxy.
+// sent reports whether a request was sent by a trusted proxy.
 func (p Proxies) sent(r *http.Request) bool {
 	if len(p) == 0 {
 		return false
@@ -42,9 +42,9 @@ func (p Proxies) sent(r *http.Request) bool {
 	return err == nil && p.Contains(at.Addr())
 }
 
-// ClientAddr returns the address and port of the client: the last address in
-// X-Forwarded-For that is not that of a trusted proxy, with port 0, if the
-// request came from one; otherwise RemoteAddr.
+// ClientAddr returns the address and port of the client. If the request was sent by
+// a trusted proxy, it is the last address in X-Forwarded-For that does not belong to
+// a trusted proxy, with port 0; otherwise RemoteAddr.
 func (p Proxies) ClientAddr(r *http.Request) string {
 	if !p.sent(r) {
 		return r.RemoteAddr
@@ -67,15 +67,15 @@ func (p Proxies) ForwardedTLS(r *http.Request) bool {
 	return strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https") && p.sent(r)
 }
 
-// AcceptsGzip reports whether the client accepts an answer in gzip.
+// AcceptsGzip reports whether the client accepts a response with gzip.
 func AcceptsGzip(r *http.Request) bool {
 	_, gzip := Encodings(r.Header.Get("Accept-Encoding"))
 	return gzip > 0
 }
 
-// Encodings returns the weights that a header Accept-Encoding gives to Brotli and
-// gzip, from 0 to 1; 0 is not acceptable. An encoding that is not named has the
-// weight of "*". A weight that cannot be read is 0.
+// Encodings returns the weights of Brotli and gzip in an Accept-Encoding header,
+// from 0 to 1; 0 means not acceptable. An encoding that is not listed has the weight
+// of "*". An invalid weight is 0.
 func Encodings(header string) (brotli, gzip float64) {
 	brotli, gzip = -1, -1
 	others := 0.0

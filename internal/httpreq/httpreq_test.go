@@ -15,7 +15,7 @@ func TestIP(t *testing.T) {
 		"192.0.2.1:80":          "192.0.2.1",
 		"[2001:db8::1]:80":      "2001:db8::1",
 		"[::ffff:192.0.2.1]:80": "192.0.2.1",
-		"@":                     "@", // a socket in the file system
+		"@":                     "@", // a Unix socket
 	} {
 		if got := httpreq.IP(&http.Request{RemoteAddr: addr}); got != want {
 			t.Errorf("%s: got %s, want %s", addr, got, want)

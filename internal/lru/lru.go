@@ -4,13 +4,13 @@ package lru
 
 import "iter"
 
-// Map is a map whose entries have costs with a limited sum. It is not safe for
-// concurrent use: its owner has a lock, which often protects more than the map.
+// Map is a map whose entries have costs, with a limit of their sum. It is not safe
+// for concurrent use: its owner has a lock, which often protects more than the map.
 type Map[K comparable, V any] struct {
 	limit   int
 	used    int
 	entries map[K]*entry[K, V]
-	root    entry[K, V] // of a ring: next is the last used, prev the first to be evicted
+	root    entry[K, V] // root of a ring: next is the most recently used entry, prev the least recently used one
 	evicted func(K, V)
 }
 
@@ -22,15 +22,15 @@ type entry[K comparable, V any] struct {
 }
 
 // New returns an empty map with a limit of the sum of all costs. The function
-// evicted, which may be nil, is called for each entry that is evicted for
-// another one; it must not use the map.
+// evicted, which may be nil, is called for each entry that is evicted to make room;
+// it must not use the map.
 func New[K comparable, V any](limit int, evicted func(K, V)) *Map[K, V] {
 	m := &Map[K, V]{limit: limit, entries: map[K]*entry[K, V]{}, evicted: evicted}
 	m.root.prev, m.root.next = &m.root, &m.root
 	return m
 }
 
-// Get returns the value of a key and makes the entry the last used.
+// Get returns the value of a key and marks the entry as most recently used.
 func (m *Map[K, V]) Get(key K) (value V, ok bool) {
 	e := m.entries[key]
 	if e == nil {
@@ -43,7 +43,7 @@ func (m *Map[K, V]) Get(key K) (value V, ok bool) {
 	return e.value, true
 }
 
-// Peek is Get without a use of the entry.
+// Peek is Get without marking the entry as used.
 func (m *Map[K, V]) Peek(key K) (value V, ok bool) {
 	if e := m.entries[key]; e != nil {
 		return e.value, true
@@ -51,8 +51,9 @@ func (m *Map[K, V]) Peek(key K) (value V, ok bool) {
 	return value, false
 }
 
-// Put stores a value as the last used, in place of another one of the key, and
-// evicts others until all fit. The only entry of a map stays, whatever it costs.
+// Put stores or replaces the value of a key as the most recently used one, and
+// evicts others until all fit. The only entry of a map is never evicted, whatever
+// its cost.
 func (m *Map[K, V]) Put(key K, value V, cost int) {
 	e := m.entries[key]
 	if e == nil {
@@ -68,8 +69,8 @@ func (m *Map[K, V]) Put(key K, value V, cost int) {
 	m.evict()
 }
 
-// SetCost changes the cost of an entry, if the map has it, and evicts entries
-// until all fit. It is no use of the entry.
+// SetCost changes the cost of an entry, if it exists, and evicts entries until all
+// fit. It does not mark the entry as used.
 func (m *Map[K, V]) SetCost(key K, cost int) {
 	if e := m.entries[key]; e != nil {
 		m.used += cost - e.cost
@@ -97,7 +98,7 @@ func (m *Map[K, V]) DeleteFunc(match func(K) bool) {
 	}
 }
 
-// All iterates over the entries, the last used first.
+// All iterates over the entries, most recently used first.
 func (m *Map[K, V]) All() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		for e := m.root.next; e != &m.root; e = e.next {
@@ -120,7 +121,7 @@ func (m *Map[K, V]) remove(e *entry[K, V]) {
 	m.used -= e.cost
 }
 
-// link makes an entry the last used.
+// link makes an entry the most recently used one.
 func (m *Map[K, V]) link(e *entry[K, V]) {
 	e.prev, e.next = &m.root, m.root.next
 	e.prev.next, e.next.prev = e, e

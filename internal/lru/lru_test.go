@@ -8,7 +8,7 @@ import (
 	"svc/internal/lru"
 )
 
-// keys returns the keys of a map, the last used first.
+// keys returns the keys of a map, most recently used first.
 func keys(m *lru.Map[string, int]) string {
 	var list []string
 	for key := range m.All() {
@@ -47,12 +47,12 @@ func TestMap(t *testing.T) {
 	want("a c b", 10, "")
 	m.Put("d", 4, 1)
 	want("d a c", 7, "b2")
-	m.Put("c", 30, 5) // in place of another value
+	m.Put("c", 30, 5) // replaces another value
 	want("c d a", 10, "")
 	m.SetCost("d", 3)
 	want("c d", 8, "a1")
-	m.SetCost("x", 100) // not there
-	m.SetCost("d", 100) // itself, since it is not the last used
+	m.SetCost("x", 100) // does not exist
+	m.SetCost("d", 100) // evicts d itself, because it is not the most recently used entry
 	want("c", 5, "d4")
 	m.Put("e", 5, 99)
 	want("e", 99, "c30")

@@ -1,6 +1,6 @@
-// Package memo keeps what the reading of one page has found, so that its parts do
-// not read the same row again. Each operation of a feature checks access and reads
-// its subject itself; a page that shows ten of them would read it ten times.
+// Package memo caches rows during the rendering of one page. Each operation of a
+// feature checks access and reads its subject itself, so a page with the results of
+// ten operations would read the same rows ten times.
 package memo
 
 import (
@@ -10,20 +10,20 @@ import (
 
 type contextKey struct{}
 
-// found has the values of one page by key.
+// found are the cached values of a page by key.
 type found struct {
 	mu     sync.Mutex
 	values map[any]any // nil after End
 }
 
-// With returns a context whose reads are shared. It is for one page that only reads:
-// what is written to the database later is not seen. It decides about cost only,
-// like limit.WithAddress.
+// With returns a context with a cache. It is for a page that only reads: later
+// writes to the database are not seen. It affects performance only, like
+// limit.WithAddress.
 func With(ctx context.Context) context.Context {
 	return context.WithValue(ctx, contextKey{}, &found{values: map[any]any{}})
 }
 
-// End ends the sharing, for an answer that goes on after the page was read.
+// End ends caching, for a response that continues after the page was read.
 func End(ctx context.Context) {
 	if f, _ := ctx.Value(contextKey{}).(*found); f != nil {
 		f.mu.Lock()
@@ -32,7 +32,7 @@ func End(ctx context.Context) {
 	}
 }
 
-// On reports whether the reads of a context are shared.
+// On reports whether a context has a cache.
 func On(ctx context.Context) bool {
 	f, _ := ctx.Value(contextKey{}).(*found)
 	if f == nil {
@@ -43,10 +43,10 @@ func On(ctx context.Context) bool {
 	return f.values != nil
 }
 
-// Get returns the value of a key, which read returns if the page does not have it
-// yet. Errors are not kept. A key is of a type of its own, so that packages do not
-// meet. Without With, Get calls read. Values are shared: a caller copies what it
-// changes.
+// Get returns the value of a key, and calls read if it is not cached. Errors are not
+// cached. Each package uses its own key types, so that keys do not collide. Without
+// With, Get always calls read. Values are shared: a caller must copy a value before
+// changing it.
 func Get[K comparable, V any](ctx context.Context, key K, read func() (V, error)) (V, error) {
 	f, _ := ctx.Value(contextKey{}).(*found)
 	if f == nil {
@@ -65,7 +65,7 @@ func Get[K comparable, V any](ctx context.Context, key K, read func() (V, error)
 	return v, err
 }
 
-// Put sets the value of a key for the rest of the page, if the context has one.
+// Put sets the cached value of a key, if the context has a cache.
 func Put[K comparable, V any](ctx context.Context, key K, v V) {
 	if f, _ := ctx.Value(contextKey{}).(*found); f != nil {
 		f.mu.Lock()

@@ -28,7 +28,7 @@ func TestManySubscribersAndOneThatPanics(t *testing.T) {
 		b.Subscribe("thing", first.hear)
 		b.Subscribe("thing", func(string) { panic("oh dear") })
 		b.Subscribe("thing", last.hear)
-		send(t, d, b, "1", nil) // not started: this node hears itself all the same
+		send(t, d, b, "1", nil) // the own notices are received even before Start
 		if first.all() != "1" || last.all() != "1" {
 			t.Errorf("heard %q and %q", first.all(), last.all())
 		}
@@ -36,7 +36,7 @@ func TestManySubscribersAndOneThatPanics(t *testing.T) {
 			t.Error(log.String())
 		}
 		if b.Fresh() == d.Postgres() {
-			t.Error("fresh without a connection, or not fresh without a need of one")
+			t.Error("on PostgreSQL, Fresh must be false without a connection; on SQLite, true")
 		}
 		b.Stop() // never started
 	})
@@ -59,21 +59,21 @@ func TestKeysOfAllKinds(t *testing.T) {
 				continue
 			}
 			send(t, there, b, key, nil)
-			heard.wait(t, key) // from another node
+			heard.wait(t, key) // sent by another node
 			heard.forget()
 		}
 		err := here.Tx(t.Context(), func(tx *db.Tx) error { return a.Send(t.Context(), tx, "thing", "\xff") })
 		if err == nil || heard.all() != "" {
-			t.Errorf("a key that is no text: %v, heard %q", err, heard.all())
+			t.Errorf("a key that is not valid text: %v, heard %q", err, heard.all())
 		}
 	})
 }
 
-// All notices arrive, in the order in which they were committed.
+// TestManyNotices checks that all notices arrive, in the order of their commits.
 func TestManyNotices(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("TEST_POSTGRES") == "" {
-		return // there is one node
+		return // SQLite supports one node only
 	}
 	src := dbtest.Postgres(t)
 	_, heard := start(t, src.Open(t))
@@ -87,8 +87,8 @@ func TestManyNotices(t *testing.T) {
 	heard.wait(t, strings.Join(want, ","))
 }
 
-// TestSilentConnection sends a heartbeat over a connection that is open and
-// silent: it confirms nothing.
+// TestSilentConnection checks that a heartbeat confirms nothing if its connection is
+// open but receives nothing.
 func TestSilentConnection(t *testing.T) {
 	t.Parallel()
 	dbtest.EachProxy(t, func(t *testing.T, p *dbtest.Proxy) {
@@ -109,7 +109,7 @@ func TestSilentConnection(t *testing.T) {
 		moved.Store(int64(time.Minute))
 		before = read.Load()
 		waittest.For(t, "a heartbeat", func() bool { return read.Load() > before })
-		for range 100 { // also the moment in which it is sent
+		for range 100 { // check during the sending of the heartbeat, too
 			if b.Fresh() {
 				t.Fatal("notices count as confirmed by a heartbeat that did not come back")
 			}
@@ -122,7 +122,7 @@ func TestSilentConnection(t *testing.T) {
 func TestUnreadableNotice(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("TEST_POSTGRES") == "" {
-		return // there is one node
+		return // SQLite supports one node only
 	}
 	d := dbtest.Postgres(t).Open(t)
 	b, heard := start(t, d)
@@ -135,12 +135,12 @@ func TestUnreadableNotice(t *testing.T) {
 	}
 }
 
-// While there is no connection the bus says so, and afterwards that anything
-// may have happened.
+// TestLongLoss checks that the bus is not fresh while there is no connection, and
+// that it calls all subscribers when the connection is back.
 func TestLongLoss(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("TEST_POSTGRES") == "" {
-		return // there is no connection to lose
+		return // SQLite has no connection for notices
 	}
 	src := dbtest.Postgres(t)
 	name := databaseName(t, src)
@@ -174,7 +174,7 @@ func TestLongLoss(t *testing.T) {
 	}
 }
 
-// attempts counts the messages that a connection failed.
+// attempts counts the log messages about failed connection attempts.
 type attempts struct{ atomic.Int64 }
 
 // Enabled implements slog.Handler.
@@ -229,8 +229,8 @@ func TestStartAgain(t *testing.T) {
 	})
 }
 
-// What this program writes itself, in whatever way, is not taken for the
-// change of another.
+// TestOwnWritesAreNoOutsideChanges checks that writes of this process are not
+// mistaken for writes of another process.
 func TestOwnWritesAreNoOutsideChanges(t *testing.T) {
 	t.Parallel()
 	src := dbtest.SQLite(t)
@@ -269,5 +269,5 @@ func TestOwnWritesAreNoOutsideChanges(t *testing.T) {
 	if _, err := src.Open(t).ExecContext(t.Context(), "INSERT INTO settings VALUES ('other', '')"); err != nil {
 		t.Fatal(err)
 	}
-	heard.waitOne(t, "") // from another program
+	heard.waitOne(t, "") // sent because of a write of another process
 }

@@ -9,31 +9,31 @@ import (
 	"svc/internal/db"
 )
 
-// CacheOptions describe a Cache.
+// CacheOptions are the options of a Cache.
 type CacheOptions[V any] struct {
 	Bus *Bus
-	// TTL limits how long a value is used even if no notice of a change
-	// arrives; 0 is no limit. Now is needed for it.
+	// TTL limits how long a value is used even if no notice of a change arrives; 0
+	// means no limit. It requires Now.
 	TTL time.Duration
 	Now func() time.Time
-	// Max is the number of values that are kept. When it is reached, all are
-	// dropped: those in use are read again at once.
+	// Max is the maximum number of values. When it is reached, all values are
+	// dropped; those in use are read again.
 	Max int
-	// Group returns the ID that DropGroup drops a value by; nil if values are
-	// dropped all at once.
+	// Group returns the ID with which DropGroup drops a value; nil if values are
+	// only dropped all at once.
 	Group func(V) int64
 }
 
 // Cache keeps values that were read from the database until a notice says that
 // they may have changed. The owner subscribes to the notices and calls Drop or
-// DropGroup. These rules keep every node from using a value after a change:
+// DropGroup. These rules prevent a node from using a value after it was changed:
 //
-//   - A value that was read before a drop is not stored after it: it may be old
-//     already.
-//   - A value is used only if the bus is fresh after the value was taken out,
-//     otherwise a notice may be late, and if nothing was dropped in between: that
-//     may have been the value, by notices that came late.
-//   - A value is used for at most the TTL, whatever happens to the notices.
+//   - A value that was read before a drop is not stored after it, because it may be
+//     outdated.
+//   - A value is used only if, after it was read from the cache, the bus is fresh and
+//     nothing was dropped in between. Otherwise a notice about the value may be late,
+//     or may have just arrived.
+//   - A value is used for at most the TTL, even if notices fail.
 //
 // A Cache is safe for concurrent use. Values are shared by all callers.
 type Cache[K comparable, V any] struct {
@@ -41,13 +41,13 @@ type Cache[K comparable, V any] struct {
 
 	mu     sync.RWMutex
 	values map[K]cached[V]
-	groups map[int64][]K // empty without Group
-	drops  atomic.Int64  // how often something was dropped; changed with mu locked
+	groups map[int64][]K // empty if Group is nil
+	drops  atomic.Int64  // number of drops; changed with mu locked
 }
 
 type cached[V any] struct {
 	value V
-	at    time.Time // zero without a TTL
+	at    time.Time // zero if there is no TTL
 }
 
 // NewCache returns an empty cache.
@@ -55,8 +55,8 @@ func NewCache[K comparable, V any](o CacheOptions[V]) *Cache[K, V] {
 	return &Cache[K, V]{options: o}
 }
 
-// Get returns the value of a key. If the cache does not have it, Get calls read,
-// and keeps what it returns if keep is true and there is no error.
+// Get returns the value of a key. If it is not in the cache, Get calls read, and
+// stores the value if keep is true and there is no error.
 func (c *Cache[K, V]) Get(key K, read func() (value V, keep bool, err error)) (V, error) {
 	var now time.Time
 	if c.options.TTL > 0 {
@@ -119,8 +119,8 @@ func (c *Cache[K, V]) Len() int {
 	return len(c.values)
 }
 
-// SendOnWrite sends a notice of the topic with each transaction that writes to
-// one of the tables: see db.OnWrite. It is called at start-up.
+// SendOnWrite sends a notice of the topic with each transaction that writes to one
+// of the tables; see db.OnWrite. It is called at startup.
 func (b *Bus) SendOnWrite(topic string, tables ...string) {
 	b.DB.OnWrite(tables, func(ctx context.Context, tx *db.Tx) error { return b.Send(ctx, tx, topic, "all") })
 }

@@ -11,7 +11,7 @@ import (
 	"svc/internal/notice"
 )
 
-// counted is a cache with a clock and a count of what was read.
+// counted is a cache with a clock and a counter of reads.
 type counted struct {
 	*notice.Cache[string, int]
 	now   time.Time
@@ -80,7 +80,8 @@ func TestCache(t *testing.T) {
 	})
 }
 
-// A value that was read before a drop may be old, so it is not kept after it.
+// TestCacheDropWhileReading checks that a value that was read before a drop is not
+// stored after it, because it may be outdated.
 func TestCacheDropWhileReading(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -95,7 +96,8 @@ func TestCacheDropWhileReading(t *testing.T) {
 	})
 }
 
-// Without confirmed notices nothing in the cache is used.
+// TestCacheWithoutNotices checks that no cached value is used without confirmed
+// notices.
 func TestCacheWithoutNotices(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A confirmation ends with its time, by either clock, and when the wall clock
-// was set: a machine that was suspended sees only that one go on.
+// TestClockJump checks that a confirmation expires by either clock, and when the
+// wall clock was set. While a machine is suspended, only the wall clock advances.
 func TestClockJump(t *testing.T) {
 	t.Parallel()
 	at := reading{wall: 1_700_000_000e9, mono: time.Hour}

@@ -12,32 +12,32 @@ import (
 )
 
 const (
-	// beatTime is how often a node confirms that notices arrive, well below
-	// trustTime.
+	// beatTime is the interval of heartbeats, well below trustTime.
 	beatTime = 500 * time.Millisecond
-	// answerTime bounds a heartbeat and a connection attempt. A connection that
-	// takes longer is replaced.
+	// answerTime is the time limit of a heartbeat and of a connection attempt. A
+	// connection that takes longer is replaced.
 	answerTime = 5 * time.Second
-	// lookTime is how often SQLite is asked for writes of other programs.
+	// lookTime is how often the SQLite file is checked for writes of other
+	// processes.
 	lookTime = time.Second
 )
 
-// Start takes up the notices of others: on PostgreSQL those of other nodes,
-// from the moment it returns; on SQLite, where another program on the same
-// file can send none, each change that one makes counts as a notice that was
-// missed. ctx bounds the start only.
+// Start starts receiving the notices of others. On PostgreSQL these are the notices
+// that other nodes send after Start has returned. On SQLite, other processes that
+// use the file cannot send notices, so each of their writes counts as a missed
+// notice. ctx limits the start only.
 func (b *Bus) Start(ctx context.Context) error {
 	b.life.Lock()
 	defer b.life.Unlock()
 	if b.stop != nil {
-		return errors.New("start notices: they are taken up already")
+		return errors.New("start notices: already started")
 	}
 	began := b.read()
 	work, err := b.begin(ctx)
 	if err != nil {
 		return fmt.Errorf("start notices: %w", err)
 	}
-	b.reset() // what was cached before, no one kept up to date
+	b.reset() // notices about values that were cached before were not received
 	b.confirmed.Store(&began)
 	inner, stop := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
@@ -49,7 +49,8 @@ func (b *Bus) Start(ctx context.Context) error {
 	return nil
 }
 
-// begin returns what hears of the changes of others; none from now on is lost.
+// begin returns the function that receives changes of others. No notice is lost
+// after begin has returned.
 func (b *Bus) begin(ctx context.Context) (work func(context.Context), err error) {
 	if b.DB.Postgres() {
 		conn, err := b.listen(ctx)
@@ -59,7 +60,7 @@ func (b *Bus) begin(ctx context.Context) (work func(context.Context), err error)
 	return func(ctx context.Context) { b.look(ctx, version) }, err
 }
 
-// Stop ends what Start began.
+// Stop stops receiving notices.
 func (b *Bus) Stop() {
 	b.life.Lock()
 	defer b.life.Unlock()
@@ -71,14 +72,15 @@ func (b *Bus) Stop() {
 	b.stop = nil
 }
 
-// keepListening takes notices from the connection, and from others after it.
+// keepListening receives notices from the connection, and from a new one whenever it
+// fails.
 func (b *Bus) keepListening(ctx context.Context, conn *pgx.Conn) {
 	defer b.confirmed.Store(nil)
 	for {
 		err := b.take(ctx, conn)
 		b.confirmed.Store(nil)
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-		_ = conn.Close(end) // it is of no more use
+		_ = conn.Close(end) // the connection has failed
 		cancel()
 		if ctx.Err() != nil {
 			return
@@ -89,7 +91,8 @@ func (b *Bus) keepListening(ctx context.Context, conn *pgx.Conn) {
 		if conn, began = b.reconnect(ctx); conn == nil {
 			return
 		}
-		// What comes from now on is heard, so nothing falls in between.
+		// The new connection already receives notices, so none is missed after the
+		// reset.
 		b.reset()
 		b.confirmed.Store(&began)
 		b.Log.Info("connection for notices restored")
@@ -97,8 +100,8 @@ func (b *Bus) keepListening(ctx context.Context, conn *pgx.Conn) {
 }
 
 // heartbeat is a notice of a node to itself. PostgreSQL delivers notices in the
-// order of their commits, so when it comes back all that were committed before
-// it was sent have come.
+// order of their commits, so when it arrives, all notices that were committed before
+// it was sent have arrived.
 type heartbeat struct {
 	number uint64
 	sent   reading
@@ -106,8 +109,8 @@ type heartbeat struct {
 	back   bool
 }
 
-// take receives notices, and confirms by heartbeats that they arrive, until
-// the connection fails or ctx ends.
+// take receives notices, and confirms with heartbeats that they arrive, until the
+// connection fails or ctx ends.
 func (b *Bus) take(ctx context.Context, conn *pgx.Conn) error {
 	beat := heartbeat{at: time.Now(), back: true}
 	for {
@@ -136,15 +139,15 @@ func (b *Bus) take(ctx context.Context, conn *pgx.Conn) error {
 		case n.Channel == channel:
 			b.receive(n.Payload)
 		case n.Payload == strconv.FormatUint(beat.number, 10):
-			sent := beat.sent // a copy: the next heartbeat confirms nothing until it is back
+			sent := beat.sent // a copy, because beat changes before the next heartbeat arrives
 			b.confirmed.Store(&sent)
 			beat.back = true
 		}
 	}
 }
 
-// reconnect tries until it succeeds, and gives the time before it did; a nil
-// connection says that ctx has ended.
+// reconnect retries until it succeeds. It returns the connection and the time before
+// the successful attempt; the connection is nil if ctx has ended.
 func (b *Bus) reconnect(ctx context.Context) (*pgx.Conn, reading) {
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
 		select {
@@ -161,8 +164,8 @@ func (b *Bus) reconnect(ctx context.Context) (*pgx.Conn, reading) {
 	}
 }
 
-// listen opens a connection that hears all notices from now on. It is not of
-// the pool, because it waits forever.
+// listen opens a connection that receives all notices from now on. It is not from
+// the pool, because it is used permanently.
 func (b *Bus) listen(ctx context.Context) (*pgx.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
@@ -181,7 +184,7 @@ func (b *Bus) listen(ctx context.Context) (*pgx.Conn, error) {
 	return conn, nil
 }
 
-// look watches for commits that other programs make to the SQLite file.
+// look watches for commits of other processes to the SQLite file.
 func (b *Bus) look(ctx context.Context, last int64) {
 	ticker := time.NewTicker(lookTime)
 	defer ticker.Stop()

@@ -26,48 +26,48 @@ import (
 	"svc/internal/db"
 )
 
-// Deps are what the bus needs.
+// Deps are the dependencies of a Bus.
 type Deps struct {
 	DB  *db.DB
 	Log *slog.Logger
 	Now func() time.Time
 }
 
-// Bus carries notices. It is safe for concurrent use.
+// Bus sends and receives notices. It is safe for concurrent use.
 type Bus struct {
 	Deps
-	node  string    // tells our own notices from those of others
+	node  string    // identifies the notices of this node
 	epoch time.Time // origin of the monotonic readings
 
 	mu          sync.RWMutex
 	subscribers map[string][]func(key string)
 
-	// confirmed is a time at which every notice committed before it had been
-	// delivered here; nil while this node does not listen.
+	// confirmed is a time before which every committed notice was delivered to this
+	// node; nil while the node does not receive notices.
 	confirmed atomic.Pointer[reading]
 
-	life sync.Mutex         // one Start or Stop at a time
+	life sync.Mutex         // held by Start and Stop
 	stop context.CancelFunc // nil when stopped
-	done chan struct{}      // closed when what Start began has ended
+	done chan struct{}      // closed when the goroutine of Start has ended
 }
 
-// New returns a bus. Notices reach this node's subscribers at once, those of
-// other nodes after Start.
+// New returns a Bus. Its subscribers receive notices of this node immediately, those
+// of other nodes after Start.
 func New(d Deps) *Bus {
 	return &Bus{Deps: d, node: strings.ToLower(rand.Text()), epoch: d.Now(), subscribers: map[string][]func(string){}}
 }
 
-// Subscribe has f called with the key of each notice of the topic; an empty
-// key says that everything of the topic may have changed. f must be quick,
-// and is called from many goroutines.
+// Subscribe registers f, which is called with the key of each notice of the topic;
+// an empty key means that everything of the topic may have changed. f must be fast
+// and safe for concurrent use.
 func (b *Bus) Subscribe(topic string, f func(key string)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.subscribers[topic] = append(b.subscribers[topic], f)
 }
 
-// Send adds a notice to what tx does. The key must not be empty; with the
-// topic it may have some thousand bytes.
+// Send sends a notice when tx is committed. The key must not be empty; key and topic
+// together may have several thousand bytes.
 func (b *Bus) Send(ctx context.Context, tx *db.Tx, topic, key string) error {
 	payload, err := b.encode(topic, key)
 	if err != nil {
@@ -82,13 +82,13 @@ func (b *Bus) Send(ctx context.Context, tx *db.Tx, topic, key string) error {
 	return nil
 }
 
-// Fresh reports whether what subscribers keep is up to date: every notice that
-// was committed more than trustTime ago has been delivered. It is false when
-// the connection is lost or silent, and after the process was stopped or the
-// machine suspended, until the notices have been confirmed again. A cache asks
-// after it has taken the value out, so that a stop between the two is noticed.
-// It costs a load and a reading of the clock. SQLite has one node, whose
-// notices cannot be late.
+// Fresh reports whether the values of subscribers are up to date: every notice that
+// was committed more than trustTime ago has been delivered. It is false if the
+// connection is lost or receives nothing, and after the process was stopped or the
+// machine suspended, until notices are confirmed again. A cache calls it after
+// reading a value, so that a stop in between is detected. It costs one atomic load
+// and a reading of the clock. With SQLite it is always true, because there is only
+// one node.
 func (b *Bus) Fresh() bool {
 	if !b.DB.Postgres() {
 		return true
@@ -97,14 +97,14 @@ func (b *Bus) Fresh() bool {
 	return at != nil && at.covers(b.read())
 }
 
-// trustTime is how long a confirmation of the notices counts.
+// trustTime is how long a confirmation of the notices is valid.
 const trustTime = 2 * time.Second
 
-// reading is a time by both clocks. The monotonic clock runs on while the
-// process is stopped, the wall clock also shows that the machine was suspended.
+// reading is a time on both clocks. The monotonic clock advances while the process
+// is stopped, the wall clock also while the machine is suspended.
 type reading struct {
-	wall int64         // nanoseconds since 1970
-	mono time.Duration // since the epoch of the bus
+	wall int64         // Unix time in nanoseconds
+	mono time.Duration // time since the epoch of the bus
 }
 
 func (b *Bus) read() reading {
@@ -112,33 +112,33 @@ func (b *Bus) read() reading {
 	return reading{wall: now.UnixNano(), mono: now.Sub(b.epoch)}
 }
 
-// covers reports whether a confirmation at r still counts at now. A wall clock
-// that was set back or forward ends it too.
+// covers reports whether a confirmation at r is still valid at now. It becomes
+// invalid if the wall clock is set.
 func (r reading) covers(now reading) bool {
 	wall := time.Duration(now.wall - r.wall)
 	return now.mono-r.mono < trustTime && wall < trustTime && wall > -trustTime
 }
 
 const (
-	// channel is the name by which PostgreSQL knows our notices.
+	// channel is the PostgreSQL channel of the notices.
 	channel = "svc_notice"
-	// beatChannel is followed by the name of a node: its heartbeats.
+	// beatChannel is followed by the name of a node: the channel of its heartbeats.
 	beatChannel = channel + "_beat_"
-	// maxPayload is one byte less than PostgreSQL refuses.
+	// maxPayload is the maximum size of a notification in PostgreSQL.
 	maxPayload = 7999
 )
 
-// message is a notice on its way.
+// message is an encoded notice.
 type message struct {
 	Node  string `json:"n"`
 	Topic string `json:"t"`
 	Key   string `json:"k"`
 }
 
-// encode writes a notice for its way. It refuses the same on both databases.
+// encode encodes a notice. The limits are the same for both databases.
 func (b *Bus) encode(topic, key string) (string, error) {
 	if key == "" || !utf8.ValidString(topic+key) {
-		return "", fmt.Errorf("%q is no key of %q", key, topic)
+		return "", fmt.Errorf("%q is not a valid key of %q", key, topic)
 	}
 	payload, err := json.Marshal(message{b.node, topic, key})
 	if err != nil {
@@ -150,11 +150,11 @@ func (b *Bus) encode(topic, key string) (string, error) {
 	return string(payload), nil
 }
 
-// receive takes a notice from its way; ours have been delivered already.
+// receive decodes and delivers a notice. Those of this node were delivered already.
 func (b *Bus) receive(payload string) {
 	var m message
 	if err := json.Unmarshal([]byte(payload), &m); err != nil {
-		b.Log.Warn("a notice cannot be read", "error", err)
+		b.Log.Warn("invalid notice", "error", err)
 		b.reset()
 		return
 	}
@@ -163,7 +163,7 @@ func (b *Bus) receive(payload string) {
 	}
 }
 
-// reset tells all subscribers that everything may have changed.
+// reset calls all subscribers with an empty key: everything may have changed.
 func (b *Bus) reset() {
 	b.mu.RLock()
 	topics := make([]string, 0, len(b.subscribers))
@@ -178,15 +178,15 @@ func (b *Bus) reset() {
 
 func (b *Bus) deliver(topic, key string) {
 	b.mu.RLock()
-	subscribers := b.subscribers[topic] // only ever appended to
+	subscribers := b.subscribers[topic] // subscribers are never removed
 	b.mu.RUnlock()
 	for _, f := range subscribers {
 		b.call(topic, key, f)
 	}
 }
 
-// call keeps the fault of one subscriber from the others, and from the writer
-// whose change is committed already.
+// call calls a subscriber and recovers from a panic, which must not affect other
+// subscribers or the writer, whose change is already committed.
 func (b *Bus) call(topic, key string, f func(string)) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -17,7 +17,7 @@ import (
 	"svc/internal/waittest"
 )
 
-// ear remembers what it heard.
+// ear records the notices that it receives.
 type ear struct {
 	mu    sync.Mutex
 	heard []string
@@ -43,13 +43,13 @@ func (e *ear) forget() {
 	e.heard = nil
 }
 
-// wait waits until all that was heard is the wanted text.
+// wait waits until the received notices are the wanted text.
 func (e *ear) wait(t *testing.T, want string) {
 	t.Helper()
 	waittest.For(t, fmt.Sprintf("the notices %.100q", want), func() bool { return e.all() == want })
 }
 
-// waitOne waits until something was heard, which must be that alone.
+// waitOne waits for the first notice, which must be the wanted one.
 func (e *ear) waitOne(t *testing.T, want string) {
 	t.Helper()
 	waittest.For(t, "a notice", func() bool { return len(e.list()) > 0 })
@@ -58,7 +58,8 @@ func (e *ear) waitOne(t *testing.T, want string) {
 	}
 }
 
-// cut ends the connections by which the nodes on a PostgreSQL database listen.
+// cut closes the connections with which the nodes receive notices from a PostgreSQL
+// database.
 func cut(t *testing.T, by *db.DB, name string) {
 	t.Helper()
 	_, err := by.SQL().ExecContext(t.Context(), `
@@ -81,7 +82,7 @@ func startLogged(t *testing.T, d *db.DB, log *slog.Logger) (*notice.Bus, *ear) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { b.Stop() })
-	e.forget() // what was said before we listened
+	e.forget() // discard the reset of Start
 	return b, e
 }
 
@@ -108,7 +109,7 @@ func TestOwnNotices(t *testing.T) {
 		}
 		send(t, d, b, "1", nil)
 		if got := e.all(); got != "1" {
-			t.Errorf("heard %q when the transaction had been committed", got)
+			t.Errorf("received %q after the commit", got)
 		}
 		undone := errors.New("undone")
 		send(t, d, b, "2", undone)
@@ -117,7 +118,7 @@ func TestOwnNotices(t *testing.T) {
 		}
 		send(t, d, b, "two words", nil)
 		want := "1,two words"
-		if d.Postgres() { // notices come in their order: our own have not come back when a later one is there
+		if d.Postgres() { // notices arrive in order, so this node's own notices were not delivered twice if a later one has arrived
 			there := src.Open(t)
 			other, _ := start(t, there)
 			send(t, there, other, "4", nil)
@@ -143,7 +144,7 @@ func TestOtherNodes(t *testing.T) {
 		b, heardThere := start(t, there)
 		want := "9"
 		if src.URL == "" {
-			want = "" // another process tells only that something changed
+			want = "" // of another process, only the fact of a change is known
 		}
 		write := func(d *db.DB, bus *notice.Bus) {
 			t.Helper()
@@ -167,7 +168,7 @@ func TestOtherNodes(t *testing.T) {
 	})
 }
 
-// databaseName is that of a PostgreSQL database.
+// databaseName returns the name of a PostgreSQL database.
 func databaseName(t *testing.T, src dbtest.Source) string {
 	t.Helper()
 	u, err := url.Parse(src.URL)
@@ -181,13 +182,13 @@ func TestLostConnection(t *testing.T) {
 	t.Parallel()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
 		if src.URL == "" {
-			return // there is no connection to lose
+			return // SQLite has no connection for notices
 		}
 		here, there := src.Open(t), src.Open(t)
 		a, heard := start(t, here)
 		b, _ := start(t, there)
 		cut(t, there, databaseName(t, src))
-		// Once when the connection was lost, once when it was back.
+		// One reset when the connection was lost, one when it was back.
 		waittest.For(t, "both connections are back", func() bool {
 			return strings.HasPrefix(heard.all(), ",") && a.Fresh() && b.Fresh()
 		})

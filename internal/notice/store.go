@@ -9,13 +9,13 @@ import (
 	"svc/internal/db"
 )
 
-// notify sends a notice to the other nodes once the transaction is committed.
+// notify sends a notice to the other nodes when the transaction is committed.
 func notify(ctx context.Context, tx *db.Tx, payload string) error {
 	_, err := tx.ExecContext(ctx, "SELECT pg_notify(?, ?)", channel, payload)
 	return err
 }
 
-// beat sends a heartbeat through the connection that hears it.
+// beat sends a heartbeat on the connection that receives it.
 func (b *Bus) beat(ctx context.Context, conn *pgx.Conn, number uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
