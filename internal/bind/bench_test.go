@@ -85,7 +85,7 @@ func BenchmarkBind(b *testing.B) {
 	}
 }
 
-// repeatedBody is a body that can be sent again and again.
+// repeatedBody is a body that can be read repeatedly.
 type repeatedBody struct {
 	strings.Reader
 	text string
@@ -93,8 +93,8 @@ type repeatedBody struct {
 
 func (*repeatedBody) Close() error { return nil }
 
-// The figures above are promised: a list of twenty rows must not pay for its
-// parameters. Allocations can only be counted while no other test runs.
+// TestBindAllocations checks the number of allocations, because lists are requested
+// often. Allocations can only be counted while no other test runs.
 func TestBindAllocations(t *testing.T) {
 	p, err := NewLayout(reflect.TypeFor[benchParams](), "id", "job_id")
 	if err != nil {

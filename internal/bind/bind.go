@@ -10,9 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// Bind fills into, a pointer to a zero value of the layout's struct, from a
-// request. It returns a ParamError that tells all that is wrong, in the order
-// of declaration; into is then not to be used.
+// Bind fills into, a pointer to a zero value of the layout's struct, from a request.
+// It returns a ParamError with all errors, in the order of declaration; into must
+// not be used then.
 func (p *Layout) Bind(in *Input, into any) error {
 	dst := reflect.ValueOf(into)
 	if !dst.IsValid() || dst.Kind() != reflect.Pointer || dst.Type().Elem() != p.typ {
@@ -42,16 +42,15 @@ func (p *Layout) Bind(in *Input, into any) error {
 	return nil
 }
 
-// slot collects what was sent under one name.
+// slot collects the values that were sent with one name.
 type slot struct {
-	head, tail int32  // pairs, by position from 1; 0 for none
+	head, tail int32  // first and last pair, by position from 1; 0 for none
 	json       *value // a member of the JSON body
 	from       source
-	nested     bool // some pair has steps below the name
+	nested     bool // a pair has steps after the name
 }
 
-// sort puts what was sent into the slots of the names it was sent under.
-// Names that the endpoint does not know are left out.
+// sort assigns the values to the slots of their names. Unknown names are ignored.
 func (in *Input) sort(o *Object, slots []slot) {
 	for i := range in.pairs {
 		p := &in.pairs[i]
@@ -76,8 +75,8 @@ func (in *Input) sort(o *Object, slots []slot) {
 	}
 }
 
-// find returns a parameter's value, of kind valueNone if it was not sent, and
-// the name it was sent under.
+// find returns the value of a parameter, of kind valueNone if it was not sent, and
+// the name that was used.
 func (in *Input) find(f *Field, slots []slot) (name string, v value) {
 	if f.Path && in.path != nil {
 		if text, ok := in.path(f.Name); ok {
@@ -99,8 +98,8 @@ func (in *Input) find(f *Field, slots []slot) (name string, v value) {
 	return f.Name, value{}
 }
 
-// gather makes one value of the pairs of a slot. Of plain pairs the last one
-// counts, but a list takes them all.
+// gather returns one value for the pairs of a slot. If a parameter is sent more than
+// once, the last value is used, but a list has all values.
 func (in *Input) gather(s *slot, list bool) value {
 	if !s.nested && (!list || s.head == s.tail) {
 		return in.pairs[s.tail-1].value()
@@ -129,20 +128,21 @@ func (p *pair) value() value {
 	return value{kind: valueText, text: p.text}
 }
 
-// binding is the state of one call of bind: what is wrong so far, and where in
-// the nested parameters it is.
+// binding is the state of a call of bind: the errors so far, and the path of the
+// nested parameter.
 type binding struct {
 	messages []string
 	trail    []step
 }
 
-// step leads to a member of an object or an element of a list.
+// step is a member of an object or an element of a list, as a part of a path.
 type step struct {
 	name  string
-	index int // when there is no name
+	index int // used if name is empty
 }
 
-// maxMessages bounds the answer to a long list of broken items.
+// maxMessages limits the number of messages in an error, for long lists with invalid
+// items.
 const maxMessages = 100
 
 func (b *binding) add(name, text string) {
@@ -151,7 +151,7 @@ func (b *binding) add(name, text string) {
 	}
 }
 
-// full returns a name with the way to it: variables[0][key].
+// full returns the path of a parameter, such as variables[0][key].
 func (b *binding) full(name string) string {
 	if len(b.trail) == 0 {
 		return name
@@ -170,7 +170,7 @@ func (b *binding) full(name string) string {
 	return out.String()
 }
 
-// sent gives room to note which fields were sent, if a rule will ask.
+// sent allocates the list of fields that were sent, if the object has rules.
 func (b *binding) sent(o *Object) []bool {
 	if len(o.Rules) == 0 {
 		return nil
@@ -200,7 +200,7 @@ func (b *binding) rules(o *Object, sent []bool) {
 	}
 }
 
-// trouble is what can be wrong with a value.
+// trouble is what is wrong with a value.
 type trouble int
 
 const (
@@ -211,7 +211,7 @@ const (
 	troubleMax
 )
 
-// Field checks a parameter and sets its field of the struct dst.
+// field checks a parameter and sets its field of the struct dst.
 func (b *binding) field(f *Field, name string, v *value, dst reflect.Value) {
 	for _, i := range f.index {
 		dst = dst.Field(i)
@@ -273,10 +273,10 @@ func (b *binding) field(f *Field, name string, v *value, dst reflect.Value) {
 	}
 }
 
-// RefusesBlank reports whether empty text or an empty list is an error.
+// RefusesBlank reports whether an empty text or list is an error.
 func (f *Field) RefusesBlank() bool { return f.Nonblank || f.Required && !f.Blank }
 
-// blankIsNull tells the shapes for which empty text says "nothing".
+// blankIsNull reports whether empty text means null for a shape.
 func (s *Shape) blankIsNull() bool {
 	return s.Kind != KindText && s.Kind != KindList && s.Kind != KindHash
 }
@@ -291,7 +291,7 @@ func (f *Field) setDefault(dst reflect.Value) {
 	}
 }
 
-// inspect checks what was put for emptiness and size.
+// inspect checks the value in dst: whether it is empty, and its size.
 func (f *Field) inspect(dst reflect.Value) trouble {
 	switch f.Shape.Kind {
 	case KindText:
@@ -313,7 +313,7 @@ func (f *Field) inspect(dst reflect.Value) trouble {
 	return troubleNone
 }
 
-// put reads a value that is not null into dst.
+// put converts a value that is not null and stores it in dst.
 func (b *binding) put(f *Field, s *Shape, v *value, dst reflect.Value) trouble {
 	switch s.Kind {
 	case KindFile:
@@ -346,7 +346,8 @@ func putScalar(f *Field, s *Shape, v *value, dst reflect.Value) trouble {
 	switch s.Kind {
 	case KindText:
 		dst.SetString(text)
-		// An empty text is told as empty where it may not be, else as no value of the list.
+		// Empty text is reported as empty if it must not be empty, otherwise as a
+		// value that is not in the list.
 		listed = f.Enum == nil || slices.Contains(f.Enum, text) || text == "" && f.RefusesBlank()
 	case KindBool:
 		var b bool

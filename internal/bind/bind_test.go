@@ -18,9 +18,9 @@ const (
 	jsonType = "application/json"
 )
 
-// message is a request as far as the binder sees it.
+// message is a request with the properties that the binder uses.
 type message struct {
-	method string // POST with a body, GET without, when empty
+	method string // if empty: POST with a body, GET without
 	query  string
 	media  string
 	body   string
@@ -51,7 +51,7 @@ func (m message) read(t testing.TB, l Limits) (*Input, error) {
 	}, l)
 }
 
-// bindMessage binds a request to a T and returns what clients would be told.
+// bindMessage binds a request to a T and returns the value and the error text.
 func bindMessage[T any](t testing.TB, m message) (T, string) {
 	t.Helper()
 	var names []string
@@ -78,7 +78,7 @@ func bindMessage[T any](t testing.TB, m message) (T, string) {
 	return into, err.Error()
 }
 
-// caseOf is one request and what it must become: the value, or the error.
+// caseOf is a request and the expected value or error.
 type caseOf[T any] struct {
 	name  string
 	sent  message
@@ -276,7 +276,7 @@ func TestBindTimes(t *testing.T) {
 	})
 }
 
-// sampleRef stands for the custom types of features.
+// sampleRef is an example of a custom type of a feature.
 type sampleRef struct{ ID string }
 
 func (r *sampleRef) UnmarshalParam(text string) error {

@@ -88,8 +88,8 @@ func TestBindChecks(t *testing.T) {
 	})
 }
 
-// The default is shared by all requests; a handler that sorts its list in
-// place must not change it for the next one.
+// TestBindDefaultIsCopied checks that a handler that changes a list in place does
+// not change the default, which all requests share.
 func TestBindDefaultIsCopied(t *testing.T) {
 	t.Parallel()
 	type params struct {

@@ -1,12 +1,12 @@
 // Package bind reads the parameters of HTTP requests into structs.
 //
-// A parameters struct declares its parameters with tags (see Field). NewLayout
-// reads the struct once; ReadInput reads what a request sent in its path, query
-// and body, in whatever form it was sent (query string, form, multipart, JSON);
-// Layout.Bind converts and checks the values and reports every fault at once, in
-// the words of the public API. Work and memory are bounded for each request.
+// A parameters struct declares its parameters with tags (see Field). NewLayout reads
+// the struct once. ReadInput reads the path, query and body of a request, in any
+// supported format (query string, form, multipart, JSON). Layout.Bind converts and
+// checks the values and reports all errors at once, with the texts of the public
+// API. Work and memory are limited for each request.
 //
-// The package exists because no library has the reference's rules for all three
-// forms of a body: the difference between absent, null and empty, brackets for
-// lists and hashes, aliases, and its error texts.
+// The package exists because no library implements the rules of GitLab for all three
+// body formats: the difference between absent, null and empty, brackets for lists
+// and hashes, aliases, and the error texts.
 package bind

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// everyParams has a parameter of every kind, wrap and option.
+// everyParams has a parameter of every kind, wrapper and option.
 type everyParams struct {
 	ID     sampleRef         `param:"id,required"`
 	Name   string            `param:"name,required" max:"20"`
@@ -63,8 +63,8 @@ var (
 		`the body ends too early|the multipart body (has no usable boundary|is malformed or cut short)|the body has more than 32 files)$`)
 )
 
-// FuzzBind sends anything and looks for panics, work without bound, and errors
-// that repeat what was sent.
+// FuzzBind checks that no input causes panics, unlimited work, or errors that
+// contain parts of the input.
 func FuzzBind(f *testing.F) {
 	f.Add(jsonType, "id=1&name=n", `{"list":[{"key":"k","value":null,"hash":{"a":"b"}}],"sure":true,"hash":{"x":1}}`)
 	f.Add(jsonType+"; charset=utf-8", "", `{"owner":{"name":"\ud83d\ude00","more":{}},"at":"2024-01-01T00:00:00+01:00","day":"2024-01-01","ids":[1,"2",3.0]}`)
@@ -117,7 +117,7 @@ func FuzzBind(f *testing.F) {
 	})
 }
 
-// checkBound checks what the layout promises of a struct that was bound.
+// checkBound checks the guarantees of the layout for a bound struct.
 func checkBound(t *testing.T, got everyParams) {
 	t.Helper()
 	var texts []string
@@ -148,8 +148,8 @@ func checkBound(t *testing.T, got everyParams) {
 	}
 }
 
-// FuzzKey checks that a key is cut without loss, and that what is put in under
-// it is found under it again.
+// FuzzKey checks that splitting a key loses nothing, and that a value that was
+// inserted with a key is found with it.
 func FuzzKey(f *testing.F) {
 	for _, key := range []string{"a", "a[]", "a[b]", "a[][b]", "a[][b][]", "a[0][k]", "[a]", "a[b", "a]b[", "a[[b]]", ""} {
 		f.Add(key, "a[][b]")
@@ -181,13 +181,13 @@ func FuzzKey(f *testing.F) {
 			levels += n + 1
 			fits := root.insert(steps, value{kind: valueText, text: key})
 			if !fits && i == 0 {
-				t.Fatalf("%q does not fit into nothing", key)
+				t.Fatalf("%q cannot be inserted into an empty value", key)
 			}
 			if !fits {
 				return
 			}
 			if got := lastOf(&root, steps); got == nil || got.text != key {
-				t.Fatalf("%q is not where it was put in %+v", key, root)
+				t.Fatalf("%q is not found after it was inserted into %+v", key, root)
 			}
 			if n := count(&root); n > levels {
 				t.Fatalf("%d values of %d levels", n, levels)
@@ -196,7 +196,7 @@ func FuzzKey(f *testing.F) {
 	})
 }
 
-// lastOf walks the steps, to the last element of every list.
+// lastOf follows the steps, using the last element of every list.
 func lastOf(v *value, steps string) *value {
 	for steps != "" {
 		key, list, rest := nextStep(steps)
@@ -220,7 +220,7 @@ func count(v *value) int {
 	return n
 }
 
-// FuzzJSON holds the JSON reader against the standard one.
+// FuzzJSON compares the JSON reader with encoding/json.
 func FuzzJSON(f *testing.F) {
 	for _, body := range []string{`{}`, `{"a":[1,-0.5e+3,true,false,null,"x\u00e9\ud83d\ude00\/"],"b":{"c":{}}}`, `{"a":01}`, `{"a":1,}`, ` { "a" : 1 } `, `{"\ud800":"\udc00"}`, `[]`, `{"a":1,"a":2}`} {
 		f.Add(body)
@@ -252,7 +252,7 @@ func FuzzJSON(f *testing.F) {
 		}
 		plain, clean := plainOf(&got)
 		if !clean {
-			return // the standard reader mends what is not UTF-8
+			return // encoding/json replaces invalid UTF-8
 		}
 		a, _ := json.Marshal(plain)
 		b, _ := json.Marshal(want)
@@ -262,7 +262,7 @@ func FuzzJSON(f *testing.F) {
 	})
 }
 
-// plainOf turns a value into what the standard reader gives, and reports
+// plainOf converts a value to the type that encoding/json returns, and reports
 // whether all its text is UTF-8.
 func plainOf(v *value) (plain any, valid bool) {
 	valid = utf8.ValidString(v.text) && utf8.ValidString(v.key)

@@ -9,52 +9,53 @@ import (
 	"strings"
 )
 
-// What one request may hold. They bound the work of the binder; the sizes in
-// bytes are each endpoint's own.
+// Limits of a request, which limit the work of the binder. The limits in bytes are
+// set by each endpoint.
 const (
-	maxParams = 10_000  // Fields of the query and of a form together
+	maxParams = 10_000  // fields of the query and the form together
 	maxValues = 100_000 // values of a JSON body, items of a list
 	maxDepth  = 32      // levels of nesting
-	MaxFiles  = 32      // each holds a file descriptor
+	MaxFiles  = 32      // each uses a file descriptor
 )
 
-// Limits says how much of a body an endpoint takes.
+// Limits are the limits of an endpoint for bodies.
 type Limits struct {
-	// Body is the number of bytes of a JSON or form body, and of all text
-	// fields of a multipart body together: what may be held in memory.
+	// Body is the maximum size of a JSON or form body, and of all text fields of a
+	// multipart body together. It is kept in memory.
 	Body int64
-	// File is the number of bytes of all files of a multipart body together.
-	// With none, files are read over and their parameters are invalid.
+	// File is the maximum size of all files of a multipart body together. If it is
+	// 0, files are skipped and their parameters are invalid.
 	File int64
-	// TempDir is where files lie during the request; empty for the system's.
+	// TempDir is the directory for files during the request; empty means the
+	// directory of the system.
 	TempDir string
-	// Raw leaves the body to the handler: parameters come from path and query.
+	// Raw leaves the body to the handler: parameters are only read from path and
+	// query.
 	Raw bool
 }
 
-// Input is what a request sent as parameters, not yet checked. It belongs to
-// one goroutine, and its owner closes it when the request is over.
+// Input are the parameters that a request sent, before they are checked. It is not
+// safe for concurrent use, and its owner must close it at the end of the request.
 //
-// Where a parameter is sent in several places, the path wins over the body and
-// the body over the query, as in the reference: a whole parameter wins, nested
-// values are not merged.
+// If a parameter is sent in several places, the path has precedence over the body,
+// and the body over the query, as in GitLab. Nested values are not merged.
 type Input struct {
 	path  func(name string) (string, bool)
-	json  value  // the JSON body, an object; otherwise none
+	json  value  // the JSON body, an object; none for other bodies
 	pairs []pair // of the query, then of the form
 	files []*Upload
 
-	room [8]pair // for the usual small query, without its own allocation
+	room [8]pair // storage for a small query, to avoid an allocation
 }
 
-// pair is one field of a query or form.
+// pair is a field of a query or form.
 type pair struct {
 	key    string
 	text   string
 	file   *Upload
-	steps  int32 // where in key the brackets begin; its length without any
+	steps  int32 // offset of the brackets in key; the length of key if there are none
 	next   int32 // position, from 1, of the next pair for the same parameter
-	given  bool  // there was a "="; without one the value is null
+	given  bool  // whether there was a "="; otherwise the value is null
 	isFile bool
 	from   source
 }
@@ -66,17 +67,16 @@ const (
 	fromBody
 )
 
-// ReadInput reads the parameters of a request; path gives the decoded path
-// segments by name. It consumes the body, streaming files to disk. It returns
-// an InputError for what the client did wrong. The caller must Close the
-// input.
+// ReadInput reads the parameters of a request; path returns the decoded path
+// segments by name. It consumes the body and writes files to disk. It returns an
+// InputError for errors of the client. The caller must close the input.
 //
-// The body is read by its content type: JSON (application/json or anything
-// that ends in +json), form, or multipart; with no content type it is taken
-// for a form. A body of text/plain, and any other body of a GET or HEAD, is
-// passed over. Any other non-empty body is refused with FaultMediaType, as in
-// the reference: a client whose parameters are dropped in silence would look
-// for its mistake in the wrong place.
+// The body is read according to its content type: JSON (application/json or a type
+// that ends in +json), form, or multipart; without a content type it is read as a
+// form. A body of text/plain, and any other body of a GET or HEAD request, is
+// ignored. Any other body that is not empty is rejected with FaultMediaType, as in
+// GitLab: otherwise parameters would be ignored, and the client would not notice its
+// mistake.
 func ReadInput(r *http.Request, w http.ResponseWriter, path func(name string) (string, bool), l Limits) (*Input, error) {
 	in := &Input{path: path}
 	in.pairs = in.room[:0]
@@ -90,7 +90,7 @@ func ReadInput(r *http.Request, w http.ResponseWriter, path func(name string) (s
 	return in, nil
 }
 
-// Close removes the files that came with the request.
+// Close removes the files of the request.
 func (in *Input) Close() error {
 	var errs []error
 	for _, u := range in.files {
@@ -111,7 +111,7 @@ func (in *Input) readBody(r *http.Request, w http.ResponseWriter, l Limits) erro
 		if err != nil {
 			return err
 		}
-		// Clients that have no parameters to send write nothing, or null.
+		// Clients without parameters may send an empty body or null.
 		if bare := strings.Trim(text, " \t\r\n"); bare == "" || bare == "null" {
 			return nil
 		}
@@ -142,7 +142,7 @@ func ReadWhole(r *http.Request, w http.ResponseWriter, limit int64) (string, err
 	}
 	buffer := int64(32 << 10)
 	if r.ContentLength > 0 {
-		// One byte more, so that the last read can see the end.
+		// One byte more, so that the last read detects the end.
 		buffer = min(buffer, r.ContentLength+1)
 	}
 	text, err := readText(http.MaxBytesReader(w, r.Body, limit), limit, buffer)
@@ -152,8 +152,8 @@ func ReadWhole(r *http.Request, w http.ResponseWriter, limit int64) (string, err
 	return text, nil
 }
 
-// readText reads at most limit bytes, buffer by buffer: memory is taken as
-// bytes arrive, not as they are announced.
+// readText reads at most limit bytes, one buffer at a time: memory is allocated when
+// bytes arrive, not according to Content-Length.
 func readText(from io.Reader, limit, buffer int64) (string, error) {
 	var text strings.Builder
 	buf := make([]byte, buffer)
@@ -177,7 +177,7 @@ func TooLarge(cause error) error {
 	return &InputError{Fault: FaultTooLarge, Text: "the body is too large", Cause: cause}
 }
 
-// BodyError says what an error from reading the body means.
+// BodyError converts an error from reading the body to an InputError.
 func BodyError(err error) error {
 	if _, known := errors.AsType[*InputError](err); known {
 		return err
@@ -188,8 +188,7 @@ func BodyError(err error) error {
 	return &InputError{Fault: FaultIncomplete, Text: "the body ends too early", Cause: err}
 }
 
-// addForm adds the fields of a query string or form body. Only & separates
-// them.
+// addForm adds the fields of a query string or form body, separated by "&".
 func (in *Input) addForm(raw string, from source) error {
 	for raw != "" {
 		var field string
@@ -227,7 +226,8 @@ func (in *Input) add(p pair) error {
 	return nil
 }
 
-// unescape decodes + and %XX; without any it gives back the same memory.
+// unescape decodes + and %XX. Text without any is returned as it is, without an
+// allocation.
 func unescape(s string) (string, bool) {
 	if strings.IndexByte(s, '%') < 0 && strings.IndexByte(s, '+') < 0 {
 		return s, true
@@ -268,9 +268,9 @@ func unhex(c byte) (byte, bool) {
 	return 0, false
 }
 
-// Asks reports whether a parameter was sent, in the query or in the body, with a
-// value that asks for something: not null, false, 0, an empty text, list or
-// object, nor one of the harmless values.
+// Asks reports whether a parameter was sent, in the query or the body, with a value
+// other than null, false, 0, an empty text, list or object, or one of the harmless
+// values.
 func (in *Input) Asks(name string, harmless ...string) bool {
 	for i := range in.pairs {
 		p := &in.pairs[i]

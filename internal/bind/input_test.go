@@ -10,7 +10,7 @@ import (
 	"testing/iotest"
 )
 
-// faultOf returns the fault and text of an error from ReadInput.
+// faultOf returns the fault and text of an error of ReadInput.
 func faultOf(t *testing.T, err error) (Fault, string) {
 	t.Helper()
 	if err == nil {
@@ -90,7 +90,8 @@ func TestReadInputGetWithBody(t *testing.T) {
 	}
 }
 
-// Without a length in the header the limit is found while reading.
+// TestReadInputChunked checks that the limit applies to bodies without
+// Content-Length.
 func TestReadInputChunked(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -136,14 +137,15 @@ func TestReadInputRaw(t *testing.T) {
 	}
 	defer in.Close()
 	if body, _ := io.ReadAll(r.Body); string(body) != "{not read" {
-		t.Errorf("the handler would read %q", body)
+		t.Errorf("the handler reads %q", body)
 	}
 	if len(in.pairs) != 1 {
 		t.Errorf("%d parameters from the query", len(in.pairs))
 	}
 }
 
-// A body that announces more than the limit is refused unread.
+// TestReadInputAnnounced checks that a body whose Content-Length is over the limit
+// is rejected without reading it.
 func TestReadInputAnnounced(t *testing.T) {
 	t.Parallel()
 	for _, media := range []string{formType, jsonType, multipartType} {
@@ -157,8 +159,8 @@ func TestReadInputAnnounced(t *testing.T) {
 	}
 }
 
-// What a client sent must not come back in an error, where a log or a page
-// could show it.
+// TestInputErrorsEchoNothing checks that errors contain no parts of the input, which
+// logs or pages could show.
 func TestInputErrorsEchoNothing(t *testing.T) {
 	t.Parallel()
 	const secret = "hunter2"

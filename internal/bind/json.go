@@ -7,15 +7,15 @@ import (
 	"unicode/utf8"
 )
 
-// parseJSON reads a JSON body, which must be an object, into a value. Text is
-// cut out of the body and copied only where it holds escapes. Text that is not
-// UTF-8 is left as it is: the parameter it is for will refuse it.
+// parseJSON reads a JSON body, which must be an object, into a value. Text is a part
+// of the body and is copied only if it contains escapes. Text that is not UTF-8 is
+// kept; its parameter rejects it.
 //
-// The standard decoder is not used because it knows no limit on depth or
-// number of values and mends broken UTF-8 in silence.
+// encoding/json is not used because it has no limits of depth and number of values,
+// and silently replaces invalid UTF-8.
 func parseJSON(body string) (value, error) {
 	j := jsonReader{body: body}
-	// Some editors and shells put a byte order mark before what they send.
+	// Some editors and shells send a byte order mark first.
 	if strings.HasPrefix(body, "\ufeff") {
 		j.at = len("\ufeff")
 	}
@@ -39,7 +39,8 @@ type jsonReader struct {
 	values int
 }
 
-// malformed names the position, in characters, and nothing of what was sent.
+// malformed returns an error with the position, in characters, but without parts of
+// the input.
 func (j *jsonReader) malformed(what string) error {
 	before := j.body[:min(j.at, len(j.body))]
 	line := strings.Count(before, "\n") + 1
@@ -68,7 +69,7 @@ func (j *jsonReader) skipSpace() {
 	}
 }
 
-// take steps over c, after white space, if it comes next.
+// take skips white space and c, and reports whether c came next.
 func (j *jsonReader) take(c byte) bool {
 	j.skipSpace()
 	if j.at < len(j.body) && j.body[j.at] == c {
@@ -197,7 +198,7 @@ func (j *jsonReader) number() (value, error) {
 	return value{kind: valueNumber, text: j.body[start:j.at]}, nil
 }
 
-// digits steps over digits and reports whether there was one.
+// digits skips digits and reports whether there was one.
 func (j *jsonReader) digits() bool {
 	start := j.at
 	for j.at < len(j.body) && j.body[j.at] >= '0' && j.body[j.at] <= '9' {
@@ -206,7 +207,7 @@ func (j *jsonReader) digits() bool {
 	return j.at > start
 }
 
-// Text reads a string, from its opening quote.
+// text reads a string, starting at its opening quote.
 func (j *jsonReader) text() (string, error) {
 	j.at++
 	start := j.at
@@ -225,7 +226,7 @@ func (j *jsonReader) text() (string, error) {
 	return "", j.unexpected()
 }
 
-// escapedText goes on with a string whose first escape comes next.
+// escapedText reads the rest of a string, starting at its first escape.
 func (j *jsonReader) escapedText(start int) (string, error) {
 	out := []byte(j.body[start:j.at])
 	for j.at < len(j.body) {
@@ -263,8 +264,8 @@ func (j *jsonReader) escapedText(start int) (string, error) {
 	return "", j.unexpected()
 }
 
-// unicode reads the escape of a character, or of the two halves of one, from
-// its u.
+// unicode reads the escape of a character, or of a surrogate pair, starting at its
+// u.
 func (j *jsonReader) unicode(out []byte) ([]byte, error) {
 	r, ok := j.hex4()
 	if !ok {
@@ -283,14 +284,15 @@ func (j *jsonReader) unicode(out []byte) ([]byte, error) {
 		j.at = back
 	}
 	if utf16.IsSurrogate(r) {
-		// Half a character is no text: spelled out in bytes that are not UTF-8,
-		// it is refused like any other broken text.
+		// A single surrogate is invalid. It is encoded in bytes that are not valid
+		// UTF-8, so that it is rejected like other invalid text.
 		return append(out, 0xe0|byte(r>>12), 0x80|byte(r>>6)&0x3f, 0x80|byte(r)&0x3f), nil
 	}
 	return utf8.AppendRune(out, r), nil
 }
 
-// hex4 reads the four digits after a u; on failure it stands on the culprit.
+// hex4 reads the four digits after a u; on failure, its position is that of the
+// invalid character.
 func (j *jsonReader) hex4() (rune, bool) {
 	var r rune
 	j.at++

@@ -11,55 +11,55 @@ import (
 	"sync"
 )
 
-// Layout is a parameters struct, read once when its endpoint is registered: it
-// binds requests, and the OpenAPI document is made from its fields.
+// Layout is the description of a parameters struct, created once when its endpoint
+// is registered. It binds requests, and the OpenAPI document is generated from its
+// fields.
 type Layout struct {
 	Object
 	typ   reflect.Type
-	files bool // some parameter, at any depth, is an uploaded file
+	files bool // whether a parameter, at any depth, is an uploaded file
 }
 
-// Object is a struct whose fields are parameters: the whole set of an
-// endpoint, or the members of one nested parameter.
+// Object is a struct whose fields are parameters: all parameters of an endpoint, or
+// the members of a nested parameter.
 type Object struct {
 	Fields []Field // in the order of declaration, embedded structs flattened
 	Rules  []Rule
-	slots  map[string]int // each name and alias, numbered
+	slots  map[string]int // numbers of the slots, by name and alias
 }
 
 // Field is one parameter.
 //
-// Its tags are `param:"name[,required][,nonblank][,blank][,csv]"`, with
-// required: it must be sent, and not as empty text unless blank is set too;
-// nonblank: if it is sent it is neither null, empty nor only white space;
-// csv: a list that may be sent as comma separated text. Beside it stand
-// `enum:"a,b"`, `default:"…"`, `max:"255"` (characters of a text, items of a
-// list), `aliases:"old_name"`, `doc:"…"`, `tier:"premium"` and
-// `secret:"true"`. `param:"-"` leaves a field of the struct alone.
+// Its tags are `param:"name[,required][,nonblank][,blank][,csv]"`, with required: it
+// must be sent, and must not be empty text unless blank is set; nonblank: if it is
+// sent, it must not be null, empty or only white space; csv: a list that may be sent
+// as comma-separated text. Further tags are `enum:"a,b"`, `default:"…"`, `max:"255"`
+// (characters of a text, items of a list), `aliases:"old_name"`, `doc:"…"`,
+// `tier:"premium"` and `secret:"true"`. Fields with `param:"-"` are ignored.
 type Field struct {
 	Name     string
-	Aliases  []string // other names, used when name is not sent
+	Aliases  []string // other names, used if name is not sent
 	Doc      string
 	Required bool
 	Nonblank bool
 	Blank    bool
 	CSV      bool
-	Path     bool // it is a segment of the route
-	Secret   bool // never to be logged or shown
+	Path     bool // whether it is a segment of the route
+	Secret   bool // whether it must not be logged or shown
 	Tier     string
 	Enum     []string
 	Max      int
-	Default  string // the default as written; empty for none
+	Default  string // the default as in the tag; empty for none
 	Shape    *Shape
 
-	index    []int // of the Go field
-	slot     int   // of name; those of the aliases follow
+	index    []int // index of the Go field
+	slot     int   // slot of name; the slots of the aliases follow
 	defValue reflect.Value
 	enumInts []int64
 }
 
-// Location is the part of a request that documents a parameter. The binder
-// itself takes every parameter from everywhere.
+// Location is the part of a request in which a parameter is documented. The binder
+// accepts every parameter in all parts.
 type Location string
 
 const (
@@ -68,7 +68,7 @@ const (
 	InBody  Location = "body"
 )
 
-// Location is the part of a request where the documentation puts the parameter.
+// Location returns the part of a request in which the parameter is documented.
 func (f *Field) Location(method string) Location {
 	switch {
 	case f.Path:
@@ -79,22 +79,21 @@ func (f *Field) Location(method string) Location {
 	return InBody
 }
 
-// NewLayout reads a parameters struct. path names the parameters that are
-// segments of the endpoint's route; each must have a field. The error is a
-// fault of the program: a tag that says nothing, or a type that cannot be
-// bound.
+// NewLayout returns the layout of a parameters struct. path are the names of the
+// parameters that are segments of the route; each must have a field. An error is a
+// mistake in the program: an invalid tag, or a type that is not supported.
 func NewLayout(t reflect.Type, path ...string) (*Layout, error) {
 	return rememberedLayout(layoutKey{t, strings.Join(path, "/")})
 }
 
-// layoutKey is what a layout depends on.
+// layoutKey identifies a layout.
 type layoutKey struct {
 	params reflect.Type
-	path   string // the names, with slashes between them
+	path   string // the names, separated by slashes
 }
 
-// rememberedLayout returns the same layout for the same key: each server of a
-// process has the same endpoints, and tests start hundreds of servers.
+// rememberedLayout caches layouts, because each server of a process has the same
+// endpoints, and tests start hundreds of servers.
 var rememberedLayout = remember(func(k layoutKey) (*Layout, error) {
 	var names []string
 	if k.path != "" {
@@ -103,7 +102,8 @@ var rememberedLayout = remember(func(k layoutKey) (*Layout, error) {
 	return newLayout(k.params, names)
 })
 
-// remember returns a function that calls f once for each key, unless it fails.
+// remember returns a function that calls f once for each key, and again only after
+// an error.
 func remember[K comparable, V any](f func(K) (V, error)) func(K) (V, error) {
 	var known sync.Map
 	return func(key K) (V, error) {
@@ -133,14 +133,15 @@ func newLayout(t reflect.Type, path []string) (*Layout, error) {
 			return nil, fmt.Errorf("parameters %v: no field for %q of the path", t, name)
 		}
 		if !o.Fields[i].Shape.Kind.scalar() {
-			return nil, fmt.Errorf("parameters %v: %s: of a type that no path segment can give", t, name)
+			return nil, fmt.Errorf("parameters %v: %s: the type is not possible for a path segment", t, name)
 		}
 		o.Fields[i].Path = true
 	}
 	return &Layout{Object: *o, typ: t, files: c.files}, nil
 }
 
-// compiler reads struct types; open are those it is inside of.
+// compiler creates the objects of struct types; open are the types in progress, to
+// detect recursion.
 type compiler struct {
 	open  []reflect.Type
 	files bool
@@ -163,11 +164,11 @@ func (c *compiler) object(t reflect.Type) (*Object, error) {
 	for _, r := range rules {
 		for _, name := range r.Names {
 			if !slices.ContainsFunc(o.Fields, func(f Field) bool { return f.Name == name }) {
-				return nil, fmt.Errorf("a rule names %q, which is no parameter", name)
+				return nil, fmt.Errorf("a rule has %q, which is not a parameter", name)
 			}
 		}
 		if len(r.Names) < 2 {
-			return nil, errors.New("a rule about fewer than two parameters")
+			return nil, errors.New("a rule has fewer than two parameters")
 		}
 	}
 	o.Rules = rules
@@ -209,8 +210,8 @@ func (c *compiler) addFields(o *Object, t reflect.Type, index []int) error {
 	return nil
 }
 
-// inlined reports whether the parameters of a struct stand beside the others: it
-// is embedded, or has the tag "*" since Go does not embed a type parameter.
+// inlined reports whether the parameters of a struct belong to the enclosing struct:
+// it is embedded, or has the tag "*", because Go cannot embed a type parameter.
 func inlined(sf reflect.StructField) bool {
 	tag, tagged := sf.Tag.Lookup("param")
 	return sf.Type.Kind() == reflect.Struct && (sf.Anonymous && !tagged || tag == "*" && sf.IsExported())
@@ -260,8 +261,8 @@ func (c *compiler) readField(f *Field, sf reflect.StructField, tag string) error
 	return f.readDefault(sf.Tag.Get("default"))
 }
 
-// goodName keeps brackets and whatever else would be read as structure or
-// break the texts of errors out of parameter names.
+// goodName reports whether a parameter name has no brackets or other characters that
+// have a meaning in keys or error texts.
 func goodName(name string) bool {
 	for i := range len(name) {
 		c := name[i]
@@ -272,7 +273,7 @@ func goodName(name string) bool {
 	return name != ""
 }
 
-// check refuses tags that contradict each other or the type.
+// check rejects tags that contradict each other or the type.
 func (f *Field) check() error {
 	scalar := f.Shape
 	if f.Shape.Kind == KindList {
@@ -280,11 +281,11 @@ func (f *Field) check() error {
 	}
 	switch {
 	case f.Blank && (f.Nonblank || !f.Required):
-		return errors.New("blank goes with required, and not with nonblank")
+		return errors.New("blank requires required, and excludes nonblank")
 	case f.CSV && (f.Shape.Kind != KindList || !scalar.Kind.scalar()):
-		return errors.New("csv is for lists of scalars")
+		return errors.New("csv is only allowed for lists of scalars")
 	case f.Max > 0 && f.Shape.Kind != KindText && f.Shape.Kind != KindList:
-		return errors.New("max is for texts and lists")
+		return errors.New("max is only allowed for texts and lists")
 	case f.Tier != "" && f.Tier != "premium" && f.Tier != "ultimate":
 		return fmt.Errorf("unknown tier %q", f.Tier)
 	}
@@ -304,16 +305,16 @@ func (f *Field) check() error {
 		}
 		return nil
 	}
-	return fmt.Errorf("enum does not go with %v", f.Shape.Type)
+	return fmt.Errorf("enum is not allowed for %v", f.Shape.Type)
 }
 
-// readDefault binds the default once; a request that needs it gets a copy.
+// readDefault binds the default once; requests get copies of it.
 func (f *Field) readDefault(text string) error {
 	if text == "" {
 		return nil
 	}
 	if f.Required || f.Shape.Wrap != WrapNone {
-		return errors.New("a default is for plain parameters that are not required")
+		return errors.New("a default is only allowed for parameters that are neither required nor wrapped")
 	}
 	v := value{kind: valueText, text: text}
 	if f.Shape.Kind == KindList {
@@ -331,8 +332,8 @@ func (f *Field) readDefault(text string) error {
 	return nil
 }
 
-// rulesOf asks a struct for its rules. Go hides the methods of two embedded
-// structs from each other; rules that would be lost so are an error.
+// rulesOf returns the rules of a struct. In Go, methods of two embedded structs hide
+// each other; rules that would be lost in this way are an error.
 func rulesOf(t reflect.Type) ([]Rule, error) {
 	if r, ok := reflect.New(t).Interface().(Ruled); ok {
 		return r.ParamRules(), nil
@@ -353,8 +354,7 @@ func rulesOf(t reflect.Type) ([]Rule, error) {
 	return nil, nil
 }
 
-// EnumValues are the values that a parameter of a kind may have, as JSON has
-// them.
+// EnumValues returns the allowed values of a parameter of a kind, as in JSON.
 func (f *Field) EnumValues(k Kind) []any {
 	var values []any
 	for i, text := range f.Enum {
@@ -370,7 +370,7 @@ func (f *Field) EnumValues(k Kind) []any {
 	return values
 }
 
-// DefaultValue is the default as JSON has it, nil for none.
+// DefaultValue returns the default as in JSON, or nil.
 func (f *Field) DefaultValue() any {
 	if !f.defValue.IsValid() {
 		return nil

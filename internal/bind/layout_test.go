@@ -37,7 +37,7 @@ func TestLayoutFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !p.files {
-		t.Error("the layout does not tell that it takes files")
+		t.Error("the layout does not report that it has files")
 	}
 	var got []string
 	for _, f := range p.Fields {
@@ -156,13 +156,13 @@ func TestLayoutRefuses(t *testing.T) {
 		}{}, `the name "a" is taken`},
 		"blank alone": {struct {
 			A string `param:"a,blank"`
-		}{}, "blank goes with required"},
+		}{}, "blank requires required"},
 		"csv of text": {struct {
 			A string `param:"a,csv"`
-		}{}, "csv is for lists"},
+		}{}, "csv is only allowed for lists"},
 		"enum of times": {struct {
 			A time.Time `param:"a" enum:"x"`
-		}{}, "enum does not go with"},
+		}{}, "enum is not allowed for"},
 		"enum of words for a number": {struct {
 			A int `param:"a" enum:"x"`
 		}{}, `enum value "x"`},
@@ -174,13 +174,13 @@ func TestLayoutRefuses(t *testing.T) {
 		}{}, `the default "z"`},
 		"default and required": {struct {
 			A int `param:"a,required" default:"1"`
-		}{}, "a default is for plain"},
+		}{}, "a default is only allowed for"},
 		"default of a pointer": {struct {
 			A *int `param:"a" default:"1"`
-		}{}, "a default is for plain"},
+		}{}, "a default is only allowed for"},
 		"max of a number": {struct {
 			A int `param:"a" max:"1"`
-		}{}, "max is for texts"},
+		}{}, "max is only allowed for texts"},
 		"max of nothing": {struct {
 			A string `param:"a" max:"0"`
 		}{}, `max "0"`},
@@ -189,13 +189,13 @@ func TestLayoutRefuses(t *testing.T) {
 		}{}, `unknown tier "gold"`},
 		"channel": {struct {
 			A chan int `param:"a"`
-		}{}, "no parameter can be of type chan int"},
+		}{}, "type chan int is not supported"},
 		"any": {struct {
 			A any `param:"a"`
-		}{}, "no parameter can be of type interface"},
+		}{}, "type interface"},
 		"upload by value": {struct {
 			A Upload `param:"a"`
-		}{}, "no parameter can be of type bind.Upload"},
+		}{}, "type bind.Upload is not supported"},
 		"pointer to pointer": {struct {
 			A **int `param:"a"`
 		}{}, "wrapped twice"},
@@ -204,12 +204,12 @@ func TestLayoutRefuses(t *testing.T) {
 		}{}, "wrapped twice"},
 		"list of pointers": {struct {
 			A []*int `param:"a"`
-		}{}, "elements are always there"},
+		}{}, "elements must not be optional"},
 		"map of numbers": {struct {
 			A map[int]string `param:"a"`
-		}{}, "no parameter can be of type map"},
+		}{}, "type map"},
 		"itself":            {selfish{}, "contains itself"},
-		"rule typo":         {ruleTypo{}, `a rule names "c"`},
+		"rule typo":         {ruleTypo{}, `a rule has "c"`},
 		"rule of one":       {ruleOfOne{}, "fewer than two"},
 		"hidden rules":      {rulesBoth{}, "are hidden"},
 		"deep hidden rules": {rulesDeep{}, "are hidden"},
@@ -224,7 +224,7 @@ func TestLayoutRefuses(t *testing.T) {
 		})
 	}
 	if _, err := NewLayout(nil); err == nil {
-		t.Error("a layout of nothing")
+		t.Error("a layout of nil was created")
 	}
 	if _, err := NewLayout(reflect.TypeFor[rulesLeft](), "id"); err == nil {
 		t.Error("a path parameter without a field")

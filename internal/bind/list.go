@@ -10,15 +10,16 @@ import (
 	"unicode/utf8"
 )
 
-// putList reads a list: a JSON array, a[]=x, a[0]=x, or one value for itself.
-// Elements without characters are dropped, since a[]= is how a form says "an
-// empty list"; null is no element of anything. What was sent is never nil.
+// putList reads a list: a JSON array, a[]=x, a[0]=x, or a single value. Empty
+// elements are dropped, because a[]= is how a form sends an empty list; null is not
+// allowed as an element. The result is not nil.
 func (b *binding) putList(f *Field, s *Shape, v *value, dst reflect.Value) trouble {
 	kids, ok := elements(v)
 	if ok && f.CSV && f.Shape == s {
 		kids, ok = splitCSV(kids)
 	}
-	// Structs are much larger than the few bytes it takes to send an empty one.
+	// A struct needs much more memory than the few bytes of an empty one in the
+	// request.
 	if !ok || s.Elem.Kind == KindObject && len(kids) > maxParams {
 		return troubleInvalid
 	}
@@ -42,7 +43,7 @@ func (b *binding) putList(f *Field, s *Shape, v *value, dst reflect.Value) troub
 	return troubleNone
 }
 
-// elements returns the elements of what was sent for a list.
+// elements returns the elements of a value that was sent for a list.
 func elements(v *value) ([]value, bool) {
 	switch v.kind {
 	case valueList:
@@ -55,8 +56,8 @@ func elements(v *value) ([]value, bool) {
 	return []value{*v}, true
 }
 
-// indexed puts a[2]=x&a[0]=y in the order of their indexes, which need not be
-// without gaps.
+// indexed sorts elements such as a[2]=x&a[0]=y by their indexes, which may have
+// gaps.
 func indexed(kids []value) ([]value, bool) {
 	for i := range kids {
 		if _, err := strconv.ParseUint(kids[i].key, 10, 31); err != nil {
@@ -76,7 +77,7 @@ func index(key string) int {
 	return int(n)
 }
 
-// splitCSV takes the elements at their commas.
+// splitCSV splits the elements at commas.
 func splitCSV(kids []value) ([]value, bool) {
 	if !slices.ContainsFunc(kids, func(v value) bool { return v.kind == valueText }) {
 		return kids, true
@@ -100,7 +101,7 @@ func splitCSV(kids []value) ([]value, bool) {
 	return out, true
 }
 
-// putHash reads an object whose keys are the client's own: h[k]=v or JSON.
+// putHash reads an object with any keys: h[k]=v or JSON.
 func (b *binding) putHash(f *Field, s *Shape, v *value, dst reflect.Value) trouble {
 	dst.Set(reflect.MakeMapWithSize(s.Type, len(v.kids)))
 	if v.blank() {
@@ -116,7 +117,8 @@ func (b *binding) putHash(f *Field, s *Shape, v *value, dst reflect.Value) troub
 		}
 		elem := reflect.New(s.Elem.Type).Elem()
 		if kid.kind != valueNull && !(kid.blank() && s.Elem.blankIsNull()) {
-			// The key is the client's, so errors name the hash alone.
+			// The key is a part of the input, so errors contain only the name of the
+			// hash.
 			var inner binding
 			if inner.put(f, s.Elem, kid, elem) != troubleNone || len(inner.messages) > 0 {
 				return troubleInvalid
@@ -127,8 +129,8 @@ func (b *binding) putHash(f *Field, s *Shape, v *value, dst reflect.Value) troub
 	return troubleNone
 }
 
-// putObject reads a nested struct. Of a member that JSON repeats the last one
-// counts. What is wrong with the members is noted under their own names.
+// putObject reads a nested struct. If JSON repeats a member, the last one is used.
+// Errors are recorded with the names of the members.
 func (b *binding) putObject(o *Object, v *value, dst reflect.Value) trouble {
 	if v.kind != valueObject {
 		return troubleInvalid
@@ -160,8 +162,8 @@ func (b *binding) putObject(o *Object, v *value, dst reflect.Value) trouble {
 	return troubleNone
 }
 
-// putJSON keeps whatever was sent as JSON: a value of a JSON body as it is, and
-// a text if it is JSON itself, which is how forms send it.
+// putJSON stores any value as JSON: values of a JSON body as they are, and text if
+// it is valid JSON, which is how forms send it.
 func putJSON(v *value, dst reflect.Value) trouble {
 	text, ok := appendValue(nil, v)
 	if v.kind == valueText {
@@ -174,7 +176,8 @@ func putJSON(v *value, dst reflect.Value) trouble {
 	return troubleNone
 }
 
-// appendValue writes a value as JSON; it is false for what JSON cannot hold.
+// appendValue appends a value as JSON; it returns false for values that JSON cannot
+// represent.
 func appendValue(b []byte, v *value) ([]byte, bool) {
 	switch v.kind {
 	case valueNull:

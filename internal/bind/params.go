@@ -7,31 +7,31 @@ import (
 )
 
 // Opt is a parameter that may be absent, null or given, and whose handler
-// tells the three apart: a PUT leaves what is absent, clears what is null.
-// Text without characters counts as null for every type but text itself,
-// lists and hashes, as forms have no other way to say it.
+// distinguishes the three: a PUT request does not change absent parameters, and
+// clears those that are null. Empty text counts as null for all types except text,
+// lists and hashes, because forms cannot send null.
 type Opt[T any] struct {
-	Set   bool // the parameter was sent
-	Null  bool // it was sent as null
+	Set   bool // whether the parameter was sent
+	Null  bool // whether it was sent as null
 	Value T
 }
 
 func (Opt[T]) optional() {}
 
-// optional marks opt for the layout, which cannot name all its instances.
+// optional marks Opt for the layout, which cannot list all its instances.
 type optional interface{ optional() }
 
-// Unmarshaler is a type that reads itself from the text of one parameter.
-// Its error is never shown: the client reads "x is invalid".
+// Unmarshaler is a type that parses itself from the text of a parameter. Its error
+// is never shown: the client gets "x is invalid".
 type Unmarshaler interface{ UnmarshalParam(text string) error }
 
-// FileText is a text that clients send as it is or as a file.
+// FileText is a text that clients send as text or as a file.
 type FileText string
 
-// MaxFileText is how many bytes of such a file are read.
+// MaxFileText is the maximum size of such a file.
 const MaxFileText = 1 << 20
 
-// Date is a day of the calendar, written YYYY-MM-DD.
+// Date is a calendar day, written YYYY-MM-DD.
 type Date struct {
 	Year  int
 	Month time.Month
@@ -48,33 +48,33 @@ func (d Date) String() string {
 	return fmt.Sprintf("%04d-%02d-%02d", d.Year, int(d.Month), d.Day)
 }
 
-// ParamError is every parameter that is wrong, answered with 400 and
-// {"error": Error()}. Its texts name declared parameters only and hold
-// nothing that the client sent.
+// ParamError lists all invalid parameters. The response has status 400 and {"error":
+// Error()}. Its texts contain only names of declared parameters, and nothing that
+// the client sent.
 type ParamError struct {
 	Messages []string
 }
 
-// Invalid is the error of a parameter that a check beyond its tags refuses:
-// "user_id is invalid".
+// Invalid returns the error of a check beyond the tags, such as "user_id is
+// invalid".
 func Invalid(messages ...string) *ParamError { return &ParamError{messages} }
 
-// Error joins the messages, as the public API does.
+// Error joins the messages like the public API.
 func (e *ParamError) Error() string { return strings.Join(e.Messages, ", ") }
 
-// Fault says why a request could not be read.
+// Fault is the reason why a request could not be read.
 type Fault int
 
 const (
-	FaultMalformed  Fault = iota + 1 // not in the form its content type promises: 400
-	FaultIncomplete                  // the client went away in the middle: 400, if anyone still listens
-	FaultTooLarge                    // over a limit of size: 413
-	FaultMediaType                   // a body in a form that the API does not read: 415
+	FaultMalformed  Fault = iota + 1 // the body does not match its content type: 400
+	FaultIncomplete                  // the client disconnected before the end: 400
+	FaultTooLarge                    // over a size limit: 413
+	FaultMediaType                   // a content type that the API does not support: 415
 )
 
-// InputError is a request whose parameters could not be read at all. The text
-// may be shown ({"error": text}): it never repeats what was sent. The cause is
-// for the log.
+// InputError is the error of a request whose parameters could not be read at all.
+// The text may be shown ({"error": text}), because it contains no parts of the
+// input. The cause is for the log.
 type InputError struct {
 	Fault Fault
 	Text  string
@@ -90,19 +90,18 @@ func (e *InputError) Error() string {
 
 func (e *InputError) Unwrap() error { return e.Cause }
 
-// Ruled is a parameters struct that also has rules about groups of its
-// parameters. A struct that embeds a ruled one and has rules itself returns
-// both.
+// Ruled is a parameters struct with rules about groups of its parameters. A struct
+// that embeds a Ruled struct and has rules itself must return both.
 type Ruled interface{ ParamRules() []Rule }
 
-// Rule is a condition on which parameters of a group were sent. A parameter
-// that was sent as null or empty counts as sent; a default does not.
+// Rule is a condition about which parameters of a group were sent. A parameter that
+// was sent as null or empty counts as sent; a default does not.
 type Rule struct {
 	Kind  RuleKind
 	Names []string
 }
 
-// RuleKind says what a Rule asks for.
+// RuleKind is the kind of a Rule.
 type RuleKind int
 
 const (
@@ -115,17 +114,17 @@ const (
 // Exclusive allows at most one of the parameters.
 func Exclusive(names ...string) Rule { return Rule{RuleExclusive, names} }
 
-// AtLeastOne wants one or more of the parameters.
+// AtLeastOne requires one or more of the parameters.
 func AtLeastOne(names ...string) Rule { return Rule{RuleAtLeastOne, names} }
 
-// ExactlyOne wants one of the parameters and no more.
+// ExactlyOne requires exactly one of the parameters.
 func ExactlyOne(names ...string) Rule { return Rule{RuleExactlyOne, names} }
 
-// AllOrNone wants all of the parameters, or none of them.
+// AllOrNone requires all of the parameters, or none.
 func AllOrNone(names ...string) Rule { return Rule{RuleAllOrNone, names} }
 
-// broken returns the names to blame and what to say of them, or no names when
-// the rule holds. given are the names of the group that were sent.
+// broken returns the parameters that violate the rule and the error text; no names
+// if the rule is satisfied. given are the names of the group that were sent.
 func (r Rule) broken(given []string) (blame []string, text string) {
 	switch {
 	case r.Kind == RuleExclusive && len(given) > 1,

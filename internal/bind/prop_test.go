@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// roundParams has what both a form and JSON can say.
+// roundParams has parameters that both a form and JSON can represent.
 type roundParams struct {
 	S Opt[string]       `param:"s"`
 	I int64             `param:"i"`
@@ -84,8 +84,8 @@ func drawParams(t *rapid.T) roundParams {
 	return p
 }
 
-// asForm writes the params as a client's form; indexed chooses v[0][key] over
-// v[][key].
+// asForm encodes the parameters as a form; if indexed is true, with v[0][key]
+// instead of v[][key].
 func (p roundParams) asForm(indexed bool) string {
 	var out []string
 	add := func(key, text string) { out = append(out, url.QueryEscape(key)+"="+url.QueryEscape(text)) }
@@ -177,7 +177,8 @@ func (p roundParams) asJSON(t *rapid.T) string {
 	return string(out)
 }
 
-// The same parameters bind to the same struct in whatever form they come.
+// TestBindRoundTrip checks that the same parameters bind to the same struct in all
+// formats.
 func TestBindRoundTrip(t *testing.T) {
 	t.Parallel()
 	layout, err := NewLayout(reflect.TypeFor[roundParams]())
@@ -202,7 +203,7 @@ func TestBindRoundTrip(t *testing.T) {
 			}
 			expected := want
 			if name == "over it" {
-				// What the body does not say is left to the query.
+				// Parameters that are not in the body are taken from the query.
 				if !want.S.Set {
 					got.S = want.S
 				}

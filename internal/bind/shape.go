@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// Shape is the form in which a Go type takes a value.
+// Shape describes how a Go type represents a value.
 type Shape struct {
 	Kind   Kind
 	Wrap   Wrap
-	Type   reflect.Type // without its wrap
-	Elem   *Shape       // of a list or hash
-	Object *Object      // of an object
-	file   bool         // a text that may also be sent as a file
+	Type   reflect.Type // without its wrapper
+	Elem   *Shape       // elements of a list or hash
+	Object *Object      // members of an object
+	file   bool         // whether the text may also be sent as a file
 	empty  reflect.Value
 }
 
-// Kind says how a value is converted.
+// Kind is the kind of a value, which determines its conversion.
 type Kind int
 
 const (
@@ -33,12 +33,12 @@ const (
 	KindList
 	KindHash
 	KindObject
-	KindJSON // whatever JSON was sent
+	KindJSON // any JSON value
 )
 
 func (k Kind) scalar() bool { return k < KindFile }
 
-// Wrap is what stands around a Go type to say that a value may be absent.
+// Wrap is the wrapper of a Go type for a value that may be absent.
 type Wrap int
 
 const (
@@ -47,7 +47,7 @@ const (
 	WrapOpt
 )
 
-// Shape finds the form of a type.
+// shape returns the shape of a type.
 func (c *compiler) shape(t reflect.Type) (*Shape, error) {
 	if t.Implements(reflect.TypeFor[optional]()) && t.Kind() == reflect.Struct {
 		value, _ := t.FieldByName("Value")
@@ -92,7 +92,7 @@ func (c *compiler) shape(t reflect.Type) (*Shape, error) {
 		s.Object, err = c.object(t)
 		return s, err
 	default:
-		return nil, fmt.Errorf("no parameter can be of type %v", t)
+		return nil, fmt.Errorf("type %v is not supported for parameters", t)
 	}
 	return s, nil
 }
@@ -103,7 +103,7 @@ func (c *compiler) elem(s *Shape) error {
 		return err
 	}
 	if s.Elem.Wrap != WrapNone {
-		return fmt.Errorf("%v: elements are always there", s.Type)
+		return fmt.Errorf("%v: elements must not be optional", s.Type)
 	}
 	return nil
 }

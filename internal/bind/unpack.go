@@ -12,12 +12,11 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// maxWindow is how much memory the decoder of a body may take.
+// maxWindow is the maximum amount of memory of the decoder of a body.
 const maxWindow = 8 << 20
 
-// Unpack reads a body that is compressed as the header Content-Encoding says.
-// done gives back what the reader holds. It returns an InputError for a way that
-// is not known.
+// Unpack decompresses a body according to the header Content-Encoding. done releases
+// the decoder. It returns an InputError for an unknown encoding.
 func Unpack(body io.Reader, encoding string) (from io.Reader, done func(), err error) {
 	done = func() {}
 	switch strings.ToLower(strings.TrimSpace(encoding)) {
@@ -41,8 +40,8 @@ func Unpack(body io.Reader, encoding string) (from io.Reader, done func(), err e
 	return nil, done, &InputError{Fault: FaultMediaType, Text: "the body's content encoding is not supported"}
 }
 
-// inflate reads what HTTP calls deflate: with the frame of zlib or, as some
-// clients have it, without.
+// inflate reads the encoding that HTTP calls deflate: with the zlib header or, as
+// some clients send it, without.
 func inflate(body io.Reader) (io.Reader, error) {
 	b := bufio.NewReader(body)
 	head, err := b.Peek(2)
@@ -55,7 +54,7 @@ func inflate(body io.Reader) (io.Reader, error) {
 	return flate.NewReader(b), nil
 }
 
-// Bounded returns so many bytes and then says that it is too much.
+// Bounded is a reader that returns an error after a number of bytes.
 type Bounded struct {
 	From io.Reader
 	Left int64
@@ -64,7 +63,7 @@ type Bounded struct {
 // Read implements io.Reader.
 func (b *Bounded) Read(p []byte) (int, error) {
 	if b.Left <= 0 {
-		// One more byte tells an end from too much.
+		// Read one more byte to distinguish the end from an overrun.
 		n, err := b.From.Read(make([]byte, 1))
 		if n > 0 {
 			return 0, TooLarge(nil)

@@ -13,31 +13,31 @@ import (
 	"unicode/utf8"
 )
 
-// Upload is a file of a multipart body. It is in a temporary file until the
-// request is over.
+// Upload is a file of a multipart body. It is stored in a temporary file until the
+// end of the request.
 type Upload struct {
-	Name        string // base name, as the client calls it: printable, never a path, never empty
+	Name        string // base name sent by the client: printable, never a path, never empty
 	Size        int64
-	ContentType string // as the client says
+	ContentType string // as sent by the client
 
 	file *os.File
-	left string // Path to remove at the end, on systems that cannot do it at the start
+	left string // path to remove at the end, on systems that cannot remove open files
 }
 
-// uploadReader reads an upload; every one has its own position.
+// uploadReader reads an upload; each has a separate position.
 type uploadReader struct{ *io.SectionReader }
 
-// Close is there for callers that take a closer. The file itself stays until
-// the request is over.
+// Close exists for callers that need a closer. The file is kept until the end of the
+// request.
 func (uploadReader) Close() error { return nil }
 
-// Open gives a new reader at the start of the file, good until the input that
-// the upload came with is closed. It can also read at any offset.
+// Open returns a reader at the start of the file. It is valid until the input of the
+// upload is closed.
 func (u *Upload) Open() uploadReader {
 	return uploadReader{io.NewSectionReader(u.file, 0, u.Size)}
 }
 
-// Text returns what is in the file, if that is text and not too long.
+// text returns the content of the file, if it is valid text and not too long.
 func (u *Upload) text() (string, bool) {
 	content, err := io.ReadAll(io.LimitReader(u.Open(), MaxFileText+1))
 	text := string(content)
@@ -52,8 +52,8 @@ func (u *Upload) close() error {
 	return err
 }
 
-// CleanName makes a base name of what a client sent as the file's name; some
-// send a whole path of their system.
+// CleanName returns the base name of a file name that a client sent; some clients
+// send a whole path.
 func CleanName(name string) string {
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	name = strings.Map(func(r rune) rune {
@@ -62,7 +62,7 @@ func CleanName(name string) string {
 		}
 		return r
 	}, name)
-	const longest = 255 // bytes, what file systems take
+	const longest = 255 // in bytes, the limit of file systems
 	for len(name) > longest {
 		_, size := utf8.DecodeLastRuneInString(name)
 		name = name[:len(name)-size]
@@ -81,13 +81,13 @@ func contentType(part *multipart.Part) string {
 	return media
 }
 
-// formReader reads a multipart body within what is left of its limits.
+// formReader reads a multipart body within the remaining limits.
 type formReader struct {
 	parts *multipart.Reader
 	body  *watchedReader
 	dir   string
-	text  int64 // bytes that text fields may still have
-	files int64 // bytes that files may still have
+	text  int64 // remaining bytes for text fields
+	files int64 // remaining bytes for files
 }
 
 // readMultipart adds the fields and files of a multipart body.
@@ -122,8 +122,8 @@ func (in *Input) readMultipart(r *http.Request, w http.ResponseWriter, l Limits)
 	}
 }
 
-// next reads the next part; io.EOF says that there is none. Without keep it
-// reads over files.
+// next reads the next part; it returns io.EOF after the last one. If keep is false,
+// it skips files.
 func (f *formReader) next(keep bool) (pair, error) {
 	part, err := f.parts.NextPart()
 	if err == io.EOF {
@@ -137,8 +137,8 @@ func (f *formReader) next(keep bool) (pair, error) {
 	p := pair{key: disposition["name"], from: fromBody, isFile: isFile, given: true}
 	switch {
 	case isFile && filename == "":
-		// A browser sends this for a file field that was left alone. It counts as
-		// a parameter without a name.
+		// A browser sends this for a file field without a selected file. It counts
+		// as a parameter without a name.
 		return pair{from: fromBody}, nil
 	case isFile && keep:
 		p.file, err = f.spool(part, filename)
@@ -155,14 +155,14 @@ func (f *formReader) next(keep bool) (pair, error) {
 	return p, nil
 }
 
-// spool copies a file to disk.
+// spool writes a file to disk.
 func (f *formReader) spool(part *multipart.Part, filename string) (*Upload, error) {
 	file, err := os.CreateTemp(f.dir, "upload-*")
 	if err != nil {
 		return nil, fmt.Errorf("spool an upload: %w", err)
 	}
 	u := &Upload{Name: CleanName(filename), ContentType: contentType(part), file: file}
-	// Without a name the file cannot outlive the process, however that ends.
+	// An unlinked file is deleted by the kernel even if the process is killed.
 	if err := os.Remove(file.Name()); err != nil {
 		u.left = file.Name()
 	}
@@ -182,9 +182,9 @@ func (f *formReader) spool(part *multipart.Part, filename string) (*Upload, erro
 	return nil, errors.Join(err, u.close())
 }
 
-// Fault says what an error from reading a part means: if the body itself came
-// in whole, its form is wrong. The parser's own words are dropped, as they
-// quote the body.
+// fault converts an error from reading a part: if the body was received completely,
+// its format is invalid. The parser's error text is dropped, because it quotes the
+// body.
 func (f *formReader) fault(err error) error {
 	if f.body.err != nil {
 		return BodyError(f.body.err)
@@ -195,8 +195,8 @@ func (f *formReader) fault(err error) error {
 	return &InputError{Fault: FaultMalformed, Text: "the multipart body is malformed or cut short"}
 }
 
-// watchedReader remembers its error, to tell a client that went away from a
-// body in bad form or a disk that is full.
+// watchedReader records its error, to distinguish a disconnected client from an
+// invalid body or a full disk.
 type watchedReader struct {
 	io.ReadCloser
 	err error

@@ -20,7 +20,7 @@ const (
 	partsEnd      = "--=_b--\r\n"
 )
 
-// part writes a part of a body of multipartType.
+// part returns a part of a body of multipartType.
 func part(disposition, content string) string {
 	return "--=_b\r\nContent-Disposition: form-data; " + disposition + "\r\n\r\n" + content + "\r\n"
 }
@@ -40,7 +40,7 @@ func checkEmpty(t *testing.T, dir string) {
 	t.Helper()
 	left, err := os.ReadDir(dir)
 	if err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
+		t.Errorf("temporary files were left behind: %v, %v", left, err)
 	}
 }
 
@@ -78,7 +78,7 @@ func TestUpload(t *testing.T) {
 		if c.file.Name != c.name || c.file.ContentType != c.media || c.file.Size != int64(len(c.content)) {
 			t.Errorf("upload %+v, want %s %s", c.file, c.name, c.media)
 		}
-		// Two readers at once, each at its own place.
+		// Two concurrent readers have separate positions.
 		var one, two io.ReadSeekCloser = c.file.Open(), c.file.Open()
 		first, err := io.ReadAll(one)
 		if err != nil || string(first) != c.content {
@@ -104,7 +104,7 @@ func TestUpload(t *testing.T) {
 		}
 	}
 	if _, err := io.ReadAll(got.Avatar.Value.Open()); err == nil {
-		t.Error("the file can be read after the request is over")
+		t.Error("the file can be read after the end of the request")
 	}
 	checkEmpty(t, dir)
 }
@@ -173,7 +173,8 @@ func TestUploadForms(t *testing.T) {
 	}
 }
 
-// A disk that is full is our fault and must not be told as the client's.
+// TestUploadDiskFault checks that a full disk is not reported as an error of the
+// client.
 func TestUploadDiskFault(t *testing.T) {
 	t.Parallel()
 	body := filePart(`name="avatar"; filename="x"`, "text/plain", "x") + partsEnd
@@ -186,7 +187,8 @@ func TestUploadDiskFault(t *testing.T) {
 	}
 }
 
-// A client that goes away in the middle of a file leaves nothing behind.
+// TestUploadCutOff checks that no file is left if a client disconnects during an
+// upload.
 func TestUploadCutOff(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -8,12 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// valueKind is what a value was sent as. Forms know text, lists, objects and
-// files; the others come from JSON.
+// valueKind is the kind of a value in the input. Forms have text, lists, objects and
+// files; the others are only in JSON.
 type valueKind uint8
 
 const (
-	valueNone valueKind = iota // nothing yet
+	valueNone valueKind = iota // not sent
 	valueNull
 	valueText
 	valueNumber
@@ -21,24 +21,24 @@ const (
 	valueList
 	valueObject
 	valueFile
-	valueBad // sent in two forms that exclude each other, like a=1&a[]=2
+	valueBad // sent in two incompatible forms, such as a=1&a[]=2
 )
 
-// value is a node of the tree that all forms of input are brought into.
+// value is a node of the tree that represents all formats of input.
 type value struct {
 	kind valueKind
-	key  string // in an object
-	text string // of a text, number or boolean
+	key  string // key in an object
+	text string // a text, number or boolean
 	kids []value
-	file *Upload        // of a file; nil when the endpoint takes none
-	seen map[string]int // position of each key, in an object with many
+	file *Upload        // a file; nil if the endpoint accepts none
+	seen map[string]int // position of each key, in an object with many keys
 }
 
-// Blank reports whether the value is text without characters.
+// blank reports whether the value is empty text.
 func (v *value) blank() bool { return v.kind == valueText && v.text == "" }
 
-// scalar returns the text of a text, number or boolean that databases and git
-// can hold: in UTF-8 and without NUL.
+// scalar returns the value of a text, number or boolean. It must be valid UTF-8
+// without NUL, because databases and git cannot store other text.
 func (v *value) scalar() (string, bool) {
 	switch v.kind {
 	case valueText, valueNumber, valueBool:
@@ -49,9 +49,9 @@ func (v *value) scalar() (string, bool) {
 
 func Clean(s string) bool { return strings.IndexByte(s, 0) < 0 && utf8.ValidString(s) }
 
-// splitKey cuts the key of a form field, a[b][], into the parameter's name, a,
-// and the steps below it, [b][]. A key whose brackets do not pair is a name as
-// a whole, which no parameter has.
+// splitKey splits the key of a form field, a[b][], into the name of the parameter,
+// a, and the steps, [b][]. A key with unbalanced brackets is returned as the name,
+// which matches no parameter.
 func splitKey(key string) (name, steps string) {
 	at := strings.IndexByte(key, '[')
 	if at < 0 {
@@ -67,18 +67,18 @@ func splitKey(key string) (name, steps string) {
 	return key[:at], key[at:]
 }
 
-// nextStep cuts the first step off steps: [] goes into a list, [key] to a
-// member of an object.
+// nextStep splits off the first step: [] is an element of a list, [key] a member of
+// an object.
 func nextStep(steps string) (key string, list bool, rest string) {
 	end := strings.IndexByte(steps, ']')
 	key = steps[1:end]
 	return key, key == "", steps[end+1:]
 }
 
-// insert puts a form field's value at the end of steps and grows the tree to
-// reach it, by the rules of Rack: a[] appends, and a[][k] goes into the last
-// element unless that has a k already, in which case it starts another one.
-// It reports whether the steps fit what is there.
+// insert inserts the value of a form field at steps and creates the nodes on the
+// path, with the rules of Rack: a[] appends an element, and a[][k] sets k in the
+// last element unless it already has k, in which case it appends an element. It
+// reports whether the steps are compatible with the existing nodes.
 func (v *value) insert(steps string, leaf value) bool {
 	if steps == "" {
 		if v.kind == valueList || v.kind == valueObject {
@@ -107,8 +107,8 @@ func (v *value) insert(steps string, leaf value) bool {
 	return v.member(key).insert(rest, leaf)
 }
 
-// has reports whether the object has a value at the end of steps. Lists on the
-// way always have room for one more.
+// has reports whether the object has a value at steps. A list on the path can always
+// get another element.
 func (v *value) has(steps string) bool {
 	for steps != "" {
 		key, _, rest := nextStep(steps)
@@ -124,8 +124,8 @@ func (v *value) has(steps string) bool {
 	return true
 }
 
-// manyKeys is the size from which an object keeps an index, so that a form of
-// ten thousand keys costs no more than ten thousand look-ups.
+// manyKeys is the number of keys from which an object has an index, so that a form
+// of ten thousand keys needs only ten thousand map lookups.
 const manyKeys = 16
 
 func (v *value) find(key string) int {
@@ -143,7 +143,7 @@ func (v *value) find(key string) int {
 	return -1
 }
 
-// member returns the object's member, made when it is not there.
+// member returns the member of an object, and creates it if necessary.
 func (v *value) member(key string) *value {
 	at := v.find(key)
 	if at < 0 {
@@ -162,8 +162,8 @@ func (v *value) member(key string) *value {
 	return &v.kids[at]
 }
 
-// ParseBool knows the words that the reference takes for a truth value. They
-// are a fixed list: "tRuE" is not one.
+// ParseBool parses the words that GitLab accepts as booleans. The list is fixed and
+// does not include "tRuE".
 func ParseBool(s string) (b, ok bool) {
 	switch s {
 	case "1", "t", "T", "true", "True", "TRUE", "y", "Y", "yes", "Yes", "YES", "on", "On", "ON":
@@ -174,8 +174,7 @@ func ParseBool(s string) (b, ok bool) {
 	return false, false
 }
 
-// parseInt reads digits, and a JSON number whatever way it is written as long
-// as it is whole.
+// parseInt parses digits, or a JSON number in any notation if it is an integer.
 func parseInt(v *value) (int64, bool) {
 	n, err := strconv.ParseInt(v.text, 10, 64)
 	if err == nil {
@@ -184,7 +183,7 @@ func parseInt(v *value) (int64, bool) {
 	if v.kind != valueNumber || !strings.ContainsAny(v.text, ".eE") {
 		return 0, false
 	}
-	// Whole floats are exact up to 2^53; beyond it the client meant another number.
+	// Integers are exact in a float64 up to 2^53; larger ones would change.
 	f, err := strconv.ParseFloat(v.text, 64)
 	if err != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
 		return 0, false
@@ -192,8 +191,8 @@ func parseInt(v *value) (int64, bool) {
 	return int64(f), true
 }
 
-// parseFloat reads a decimal number; infinities, hexadecimals and what is not
-// a number are words of Go that no client means.
+// parseFloat parses a decimal number. It rejects infinities, hexadecimal numbers and
+// NaN, which only Go accepts.
 func parseFloat(s string) (float64, bool) {
 	if strings.Trim(s, "+-.0123456789eE") != "" {
 		return 0, false
@@ -202,8 +201,9 @@ func parseFloat(s string) (float64, bool) {
 	return f, err == nil
 }
 
-// parseTime reads a moment in ISO 8601 (extended form), in the RFC 3339 subset
-// or as Ruby prints it. Without a zone it is UTC, without a time midnight.
+// parseTime parses a time in ISO 8601 (extended format), including its RFC 3339
+// subset, or as Ruby prints it. Without a zone it is UTC, without a time of day
+// midnight.
 func parseTime(s string) (time.Time, bool) {
 	d, rest, ok := cutDate(s)
 	if !ok {
@@ -237,12 +237,12 @@ func parseTime(s string) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	t := time.Date(d.Year, d.Month, d.Day, hour, minute, second-offset, nano, time.UTC)
-	// A zone may push the first or last day out of the years that have four digits.
+	// With a zone, the year of the first or last day may not have four digits.
 	return t, t.Year() >= 1 && t.Year() <= 9999
 }
 
-// parseDate reads a day. A moment is taken for the day it is written with, as
-// some clients send one.
+// parseDate parses a day. Of a time, which some clients send, the day is used as
+// written.
 func parseDate(s string) (Date, bool) {
 	d, rest, ok := cutDate(s)
 	if ok && rest != "" {
@@ -264,7 +264,7 @@ func cutDate(s string) (d Date, rest string, ok bool) {
 	return d, rest, true
 }
 
-// cutNumber cuts exactly width digits off s, worth at most limit.
+// cutNumber splits off exactly width digits with a value of at most limit.
 func cutNumber(s string, width, limit int) (n int, rest string, ok bool) {
 	if len(s) < width {
 		return 0, "", false
@@ -278,8 +278,8 @@ func cutNumber(s string, width, limit int) (n int, rest string, ok bool) {
 	return n, s[width:], n <= limit
 }
 
-// cutFraction cuts the fraction of a second off s, in nanoseconds; further
-// digits are dropped.
+// cutFraction splits off the fraction of a second and returns it in nanoseconds;
+// further digits are ignored.
 func cutFraction(s string) (nano int, rest string, ok bool) {
 	if s == "" || s[0] != '.' && s[0] != ',' {
 		return 0, s, true

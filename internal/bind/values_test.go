@@ -30,8 +30,8 @@ func TestSplitKey(t *testing.T) {
 	}
 }
 
-// Ten thousand keys are the worst that a form can do: from some size on an
-// object must find them by an index, and find them all.
+// TestValueManyKeys checks an object with ten thousand keys, the maximum of a form:
+// it must find all of them, with an index.
 func TestValueManyKeys(t *testing.T) {
 	t.Parallel()
 	var v value
