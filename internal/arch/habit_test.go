@@ -55,9 +55,8 @@ func habits(pkg string, fset *token.FileSet, f *ast.File) []string {
 	return found
 }
 
-// variables returns the names in a package-level declaration that are mutable
-// state. Tables, sentinel errors, compiled patterns, embedded files and pools are
-// allowed.
+// variables returns the names in a package-level declaration that are mutable state.
+// Tables, sentinel errors, compiled patterns, embedded files and pools are allowed.
 func variables(d *ast.GenDecl) []*ast.Ident {
 	if d.Tok != token.VAR {
 		return nil
@@ -83,8 +82,8 @@ func embedded(doc *ast.CommentGroup) bool {
 	})
 }
 
-// changing reports whether a value is meant to be changed: made by make or new,
-// or a lock or counter.
+// changing reports whether a value is likely to be changed: it is created by make or
+// new, or is a lock or counter.
 func changing(value ast.Expr) bool {
 	switch v := value.(type) {
 	case *ast.CallExpr:
@@ -142,7 +141,7 @@ func TestHabits(t *testing.T) {
 		name string
 		pkg  string
 		src  string
-		want []string // each a part of one finding
+		want []string // each is a part of one finding
 	}{
 		{name: "exec in a feature", pkg: "internal/repo", src: `import "os/exec"; func f() { exec.Command("x") }`, want: []string{"x.go:2:8: only git and the runner start programs"}},
 		{name: "exec in the git engine", pkg: "internal/git", src: `import "os/exec"`},

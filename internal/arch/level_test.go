@@ -15,9 +15,9 @@ func levels() []string {
 	return []string{"NoAccess", "Minimal", "Guest", "Planner", "Reporter", "Developer", "Maintainer", "Owner"}
 }
 
-// gated returns the features that leave it to project.Change or project.Writable
-// whether a project is archived. ci is left out, because pipelines are archived
-// too.
+// gated lists the features that use project.Change or project.Writable to check
+// whether a project is archived. ci is not included, because pipelines have their
+// own archived state.
 func gated() []string {
 	return []string{"plan", "comment", "board", "repo", "wiki", "snippet", "merge", "pages", "alert", "errortrack", "release", "catalog"}
 }
@@ -132,7 +132,7 @@ func TestDecisions(t *testing.T) {
 		name string
 		pkg  string
 		src  string
-		want []string // each a part of one finding
+		want []string // each is a part of one finding
 	}{
 		{name: "order", src: `var a = p.Access.Level() >= project.Maintainer`, want: []string{"x.go:2:9: levels are compared"}},
 		{name: "equality", src: `var a = l == project.Planner`, want: []string{"levels are compared"}},

@@ -9,13 +9,13 @@ import (
 	"testing"
 )
 
-// firstWithHeader is the first migration that must name the oldest release. Those
-// before it without a header allow no older release.
+// firstWithHeader is the first migration that must name the oldest compatible
+// release. Earlier migrations without a header are compatible with no older release.
 const firstWithHeader = 54
 
-// TestMigrationHeaders checks that each migration names the oldest release that may
-// run beside it, and that indexes that are built concurrently are alone in their
-// file: it runs again from its beginning if it was interrupted.
+// TestMigrationHeaders checks that each migration names the oldest compatible
+// release, and that a migration that builds an index concurrently contains nothing
+// else, because it is repeated from its start after an interruption.
 func TestMigrationHeaders(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(root + "/internal/db/migrations/*.sql*")
@@ -40,7 +40,7 @@ func TestMigrationHeaders(t *testing.T) {
 		if strings.Contains(string(text), "INDEX CONCURRENTLY") {
 			for _, statement := range strings.Split(string(text), ";") {
 				if s := uncommented(statement); s != "" && !regexp.MustCompile(`^CREATE (UNIQUE )?INDEX CONCURRENTLY \w+ ON `).MatchString(s) {
-					t.Errorf("%s: put %q into a migration of its own", name, s)
+					t.Errorf("%s: move %q to a separate migration", name, s)
 				}
 			}
 		}
@@ -58,7 +58,7 @@ func TestMigrationHeaders(t *testing.T) {
 	}
 }
 
-// uncommented is a statement without comments and white space around it.
+// uncommented returns a statement without comments and surrounding white space.
 func uncommented(statement string) string {
 	var lines []string
 	for line := range strings.Lines(statement) {

@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the generated documents")
 
-// architecture is the page with the generated section, between the two
+// architecture is the page with the generated section, which is between the two
 // comments.
 const (
 	architecture = "docs/dev/architecture.md"
@@ -50,9 +50,9 @@ func TestPicture(t *testing.T) {
 	}
 }
 
-// unitImports returns, for each directory of internal with code that is not for
-// tests alone, the other such directories that it imports. Subpackages count as
-// their parent.
+// unitImports returns, for each directory of internal with code that is not only for
+// tests, the other such directories that it imports. Subpackages count as their
+// parent.
 func unitImports(tree map[string][]source) map[string][]string {
 	found := make(map[string]map[string]bool)
 	for pkg, files := range tree {

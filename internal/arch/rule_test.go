@@ -12,11 +12,11 @@ import (
 // each other.
 func interfaces() []string { return []string{"api", "web", "githttp", "sshd", "sites"} }
 
-// features lists the packages that contain the rules. A feature imports only
-// those before it in the list.
+// features lists the packages that contain the rules of the application. A feature
+// imports only features before it in the list.
 func features() []string {
 	return []string{
-		"actor", // the caller: an argument of every operation
+		"actor", // the caller, an argument of every operation
 		// Every change is recorded in its transaction, so each feature that
 		// changes something imports audit, including user. audit stores actors
 		// by ID and name.
@@ -66,13 +66,13 @@ func platform() []string {
 	return []string{"bind", "openapi", "db", "durable", "event", "filetemplate", "git", "blob", "codeowners", "picture", "queue", "notice", "backup", "mail", "secret", "signing", "limit", "re2", "outbound", "gitremote", "imageproxy", "markup", "pgp", "emoji", "errs", "expand", "glob", "httpreq", "lru", "memo", "patch", "semver", "waittest"}
 }
 
-// pure lists the packages that depend on no configuration, database or service.
-// Clients may import them too.
+// pure lists the packages without configuration, database or service. Clients may
+// import them, too.
 func pure() []string { return []string{"durable", "expand", "glob", "lru", "patch", "re2", "semver"} }
 
-// clients lists the packages that talk to a server over the network, even to
-// the one that they are a part of. They import no other package of the module
-// except pure ones.
+// clients lists the packages that talk to a server over the network, even to the
+// server that they are a part of. They import no other package of the module except
+// pure ones.
 func clients() []string { return []string{"runner"} }
 
 // wiring lists the packages that may import all others: the server, its command
@@ -94,11 +94,11 @@ const (
 	rules  // this package
 )
 
-// place is the layer of a package. A subpackage has that of its parent.
+// place is the layer of a package. A subpackage has the layer of its parent.
 type place struct {
 	band   band
 	unit   string // "ci" for internal/ci and internal/ci/config
-	order  int    // among the features
+	order  int    // position in features
 	helper bool   // a package for tests: dbtest, blobtest, apptest
 }
 
@@ -135,8 +135,8 @@ func locate(pkg string) place {
 	return p
 }
 
-// breaches returns a sentence for each import that pkg may not have. Paths are
-// below the module. Tests follow the same rules, but may import helpers.
+// breaches returns a sentence for each forbidden import of pkg. Paths are relative
+// to the module. Tests follow the same rules, but may import helpers.
 func breaches(pkg string, imports, testImports []string) []string {
 	if locate(pkg).band == unknown {
 		return []string{fmt.Sprintf("%s is in no layer: add it to interfaces, features, platform or clients in internal/arch/rule_test.go", pkg)}
@@ -209,7 +209,7 @@ func TestRule(t *testing.T) {
 		pkg         string
 		imports     []string
 		testImports []string
-		want        string // part of the only breach; empty for none
+		want        string // a part of the only breach; empty for none
 	}{
 		{pkg: "internal/api", imports: []string{"internal/user", "internal/transfer", "internal/errs"}},
 		{pkg: "internal/api", imports: []string{"internal/web"}, want: "internal/api imports internal/web: interfaces do not import each other"},

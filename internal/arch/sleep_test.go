@@ -64,7 +64,7 @@ func TestSleeps(t *testing.T) {
 		pkg  string
 		file string
 		src  string
-		want []string // each a part of one finding
+		want []string // each is a part of one finding
 	}{
 		{name: "sleep", src: `func f() { time.Sleep(1) }`, want: []string{"x_test.go:2:12: time.Sleep"}},
 		{name: "after", src: `func f() { select { case <-time.After(1): } }`, want: []string{"time.After"}},

@@ -11,9 +11,8 @@ import (
 	"testing"
 )
 
-// TestSQL checks that statements, and parts of statements, are in the files
-// store*.go of a package, so that all that a feature reads and writes is found in one
-// place.
+// TestSQL checks that SQL is only in the files store*.go of a package, so that all
+// database access of a feature is in one place.
 func TestSQL(t *testing.T) {
 	t.Parallel()
 	fset := token.NewFileSet()
@@ -33,8 +32,8 @@ func TestSQL(t *testing.T) {
 	}
 }
 
-// hasStore reports whether a package keeps its SQL in store files: all of the
-// server, except for the package that gives access to the database.
+// hasStore reports whether a package must have its SQL in store files: all packages
+// of the server, except the one that gives access to the database.
 func hasStore(pkg string) bool {
 	return strings.HasPrefix(pkg, "internal/") && locate(pkg).unit != "db" && !locate(pkg).helper
 }
@@ -70,7 +69,7 @@ func sqlIn(fset *token.FileSet, file *ast.File) []string {
 
 // runs returns the name of a function that runs a statement, or an empty string.
 func runs(f ast.Expr) string {
-	if x, ok := f.(*ast.IndexExpr); ok { // a type argument
+	if x, ok := f.(*ast.IndexExpr); ok { // with a type argument
 		f = x.X
 	}
 	s, ok := f.(*ast.SelectorExpr)
@@ -93,7 +92,7 @@ func TestSQLIn(t *testing.T) {
 	tests := []struct {
 		name string
 		src  string
-		want int // findings
+		want int // number of findings
 	}{
 		{"a query", "func f() { q.QueryRowContext(ctx, `SELECT 1 FROM users`) }", 2},
 		{"a query in a variable", "func f() { q.ExecContext(ctx, query) }", 1},

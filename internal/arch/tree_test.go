@@ -38,7 +38,7 @@ func TestTree(t *testing.T) {
 			t.Error(b)
 		}
 		if n := lines(fset, files); n > maxLines && pkg != "internal/api" && pkg != "internal/web" {
-			t.Errorf("%s has %d lines, more than %d: move a part that needs nothing else of it to a subpackage", pkg, n, maxLines)
+			t.Errorf("%s has %d lines, more than %d: move a part that is independent of the rest to a subpackage", pkg, n, maxLines)
 		}
 		if fault := commentFault(files); fault != "" {
 			t.Errorf("%s: %s", pkg, fault)
@@ -91,10 +91,10 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// readTree parses the Go files below the root, by directory, except for
-// directories for which skip returns true. It reads the files itself instead of
-// running go list: so it sees the files of every platform, and go test knows that
-// its result depends on them.
+// readTree parses the Go files below the root, by directory, except in directories
+// for which skip returns true. It reads the files itself instead of running go list,
+// so that it sees the files of all platforms, and go test detects that its result
+// depends on them.
 func readTree(t *testing.T, fset *token.FileSet, skip func(path, name string) bool) map[string][]source {
 	t.Helper()
 	tree := make(map[string][]source)
@@ -136,7 +136,7 @@ func skipped(path, name string) bool {
 	return err == nil || hidden(path, name)
 }
 
-// hidden is skipped for all modules of the tree.
+// hidden reports directories that are skipped for all modules of the tree.
 func hidden(path, name string) bool {
 	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" || name == "vendor" {
 		return true
@@ -163,8 +163,8 @@ func ownImports(files []source) (imports, testImports []string) {
 	return slices.Compact(imports), slices.Compact(testImports)
 }
 
-// commentFault returns what is wrong with the package comment. A package that
-// has only tests has it in one of them.
+// commentFault returns what is wrong with the package comment. In a package with
+// only tests, the comment is in one of them.
 func commentFault(files []source) string {
 	onlyTests := !slices.ContainsFunc(files, func(s source) bool { return !s.test })
 	for _, s := range files {

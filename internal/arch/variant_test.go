@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// recompiles reports whether the tests of a package make the compiler compile
-// the features and interfaces above it again: some of them have access to
-// unexported code, and others import a server that is built on the package. The
-// two kinds of tests belong in two directories.
+// recompiles reports whether the tests of a package make the compiler compile the
+// features and interfaces above it twice: some of the tests access unexported code,
+// and others import a server that is built on the package. The two kinds of tests
+// must be in separate directories.
 func recompiles(pkg string, files []source) bool {
 	if p := locate(pkg); p.band != feature && p.band != base {
-		return false // only the server itself is above
+		return false // only the server itself imports it
 	}
 	var inside, server bool
 	for _, s := range files {

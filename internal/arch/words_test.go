@@ -289,7 +289,7 @@ var (
 	templateElement = regexp.MustCompile(`<[^>]*>`)
 )
 
-// visible returns the text of a template line that a reader sees.
+// visible returns the text of a template line that is visible on the page.
 func visible(line string) string {
 	var shown []string
 	plain := templateAction.ReplaceAllStringFunc(line, func(action string) string {
@@ -523,7 +523,7 @@ func TestFindRetired(t *testing.T) {
 	}
 	tests := []struct {
 		text string
-		want []string // the words found
+		want []string // the expected words
 	}{
 		{"Letters are sent.", []string{"Letters"}},
 		{"A newsletter is sent.", nil},
