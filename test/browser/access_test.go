@@ -14,9 +14,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// axe is axe-core, which knows the rules by which pages are for everyone:
-// names, roles, contrast, order. It is fetched once, as package-lock.json pins
-// it; its licence is another than ours.
+// axe returns the script of axe-core, which checks the accessibility of pages. It is
+// downloaded once, in the version of package-lock.json; it is not in the repository
+// because of its license.
 var axe = sync.OnceValues(func() (string, error) {
 	path := filepath.Join("node_modules", "axe-core", "axe.min.js")
 	if _, err := os.Stat(path); err != nil {
@@ -29,10 +29,10 @@ var axe = sync.OnceValues(func() (string, error) {
 	return string(text), err
 })
 
-// rules are what pages are checked for.
+// rules are the options of axe-core: the rules that pages are checked for.
 const rules = `{runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"], resultTypes: ["violations"]}`
 
-// access checks that a page can be used by everyone.
+// access checks that a page is accessible.
 func (b *tab) access(name string) {
 	b.t.Helper()
 	script, err := axe()
@@ -51,8 +51,8 @@ func (b *tab) access(name string) {
 		b.t.Fatal(err)
 	}
 	for _, v := range list {
-		// The number of a line of code or of a log is as high as the line,
-		// which the rule lets pass where text says how high a thing is.
+		// Line numbers of code and logs are as high as their line. The rule for the
+		// size of targets exempts them only in running text.
 		line := func(n string) bool { return strings.HasPrefix(n, `<a id="L`) || strings.HasPrefix(n, `<a href="#L`) }
 		if v.ID == "target-size" && !slices.ContainsFunc(v.Nodes, func(n string) bool { return !line(n) }) {
 			continue
@@ -61,7 +61,7 @@ func (b *tab) access(name string) {
 	}
 }
 
-// TestAccessRules sees that the rules find what they are for.
+// TestAccessRules checks that axe-core finds violations.
 func TestAccessRules(t *testing.T) {
 	c := launch(t)
 	script, err := axe()

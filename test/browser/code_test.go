@@ -7,8 +7,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestCode makes a project, edits a file in place, and sees the commit and what
-// it changed.
+// TestCode creates a project, edits a file in place, and views the commit and its
+// changes.
 func TestCode(t *testing.T) {
 	s, c := start(t), launch(t)
 	s.user(t, "ada")
@@ -39,7 +39,7 @@ func TestCode(t *testing.T) {
 	b.visit("/ada/engine/-/commits/main")
 	b.wantText("Say what it does")
 
-	// Lines can be pointed at.
+	// Select lines by the URL.
 	b.visit("/ada/engine/-/blob/main/README.md?plain=1#L1-2")
 	b.do(chromedp.Poll(`document.querySelectorAll(".marked").length === 2`, nil))
 	b.do(chromedp.Evaluate(`document.querySelector("#L3 a").dispatchEvent(new MouseEvent("click", {shiftKey: true, bubbles: true, cancelable: true}))`, nil),
@@ -50,7 +50,8 @@ func TestCode(t *testing.T) {
 		t.Errorf("the permanent link is %s", permanent)
 	}
 
-	// A branch is made and deleted; the second is asked about.
+	// Create and delete a branch. The deletion of the second branch asks for
+	// confirmation.
 	b.visit("/ada/engine/-/branches")
 	b.do(chromedp.Click(".fold > summary", chromedp.ByQuery), chromedp.WaitVisible("#name", chromedp.ByQuery))
 	b.fill("#name", "topic")

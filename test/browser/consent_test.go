@@ -13,13 +13,13 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// application is a program of someone else, on its own origin, that lets users
-// sign in with their account.
+// application is a third-party application on another origin, with which users sign
+// in with their account.
 type application struct {
 	*httptest.Server
 	s          *server
 	id, secret string
-	seen       chan string // who came back, and how
+	seen       chan string // username of a user who returned, or the error
 }
 
 func newApplication(t *testing.T, s *server, trusted string) *application {
@@ -44,14 +44,14 @@ func newApplication(t *testing.T, s *server, trusted string) *application {
 	return a
 }
 
-// authorize is where it sends users for access.
+// authorize returns the URL to which the application sends users for authorization.
 func (a *application) authorize() string {
 	return a.s.url + "/oauth/authorize?" + url.Values{
 		"client_id": {a.id}, "redirect_uri": {a.URL + "/cb"}, "response_type": {"code"}, "scope": {"read_user openid email"}, "state": {"kept"},
 	}.Encode()
 }
 
-// back is where they return to: it finds out who they are.
+// back is the callback URL: it reads the user with the code that it receives.
 func (a *application) back(w http.ResponseWriter, r *http.Request) {
 	text, err := a.learn(r.URL.Query())
 	if err != nil {
@@ -89,17 +89,17 @@ func (a *application) learn(q url.Values) (string, error) {
 	return fmt.Sprintf("hello %s, scope %s", person.Nickname, token.Scope), err
 }
 
-// wantSeen waits for someone to come back. The application is asked, not the
-// browser: to leave our pages for others is to leave all that the driver of the
-// browser knows of.
+// wantSeen waits for a user to return. It asks the application instead of the
+// browser, because the DevTools connection of the tab is lost when it leaves the
+// site.
 func (a *application) wantSeen(t *testing.T, want string) {
 	t.Helper()
 	if got := receive(t, "the browser comes back", a.seen); got != want {
-		t.Errorf("came back with %q, want %q", got, want)
+		t.Errorf("the application received %q, want %q", got, want)
 	}
 }
 
-// TestConsentFlow lets third-party applications in, as users do.
+// TestConsentFlow authorizes third-party applications.
 func TestConsentFlow(t *testing.T) {
 	s, c := start(t), launch(t)
 	s.user(t, "ada")
@@ -114,7 +114,7 @@ func TestConsentFlow(t *testing.T) {
 		b.fill("#password", password)
 		return b
 	}
-	// leave presses what leads away from us.
+	// leave clicks an element that leads to another site.
 	leave := func(b *tab, selector string) {
 		b.t.Helper()
 		b.do(chromedp.Evaluate(fmt.Sprintf(`setTimeout(() => document.querySelector(%q).click())`, selector), nil))

@@ -10,7 +10,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// leads runs actions and waits for the page that they lead to.
+// leads runs actions and waits for the next page.
 func (b *tab) leads(actions ...chromedp.Action) {
 	b.t.Helper()
 	if _, err := chromedp.RunResponse(b.ctx, actions...); err != nil {
@@ -21,8 +21,8 @@ func (b *tab) leads(actions ...chromedp.Action) {
 
 const engineAPI, engineAt = "/projects/ada%2Fengine", "/ada/engine/-/"
 
-// engine makes a project of ada with files, branches and issues, and opens a tab
-// for her.
+// engine creates a project of ada with files, branches and issues, and opens a tab
+// as ada.
 func (s *server) engine(t *testing.T, c *chromium) *tab {
 	t.Helper()
 	s.user(t, "ada")
@@ -44,22 +44,23 @@ func (s *server) engine(t *testing.T, c *chromium) *tab {
 	return b
 }
 
-// TestDaily switches branches, finds files, edits two files in one commit,
-// filters and changes issues, and edits the pipeline: by keyboard where a script
-// suggests what to choose.
+// TestDaily switches branches, finds files, edits two files in one commit, filters
+// and changes issues, and edits the pipeline. It uses the keyboard where a script
+// suggests values.
 func TestDaily(t *testing.T) {
 	s, c := start(t), launch(t)
 	b := s.engine(t, c)
-	// The switcher loads branches from the server, and Enter goes there.
+	// The switcher loads branches from the server, and Enter selects one.
 	b.visit(engineAt + "blob/main/src/main.go")
 	b.do(chromedp.Click(".refs > summary", chromedp.ByQuery), chromedp.WaitVisible(".refs [role=option]", chromedp.ByQuery))
 	b.shoot("switcher-light-1280")
 	b.do(chromedp.SendKeys(".refs input[name=ref]", "pic-42", chromedp.ByQuery), chromedp.Poll(`document.querySelectorAll(".refs [role=option]").length === 1`, nil))
 	var option string
 	if b.do(chromedp.Evaluate(`document.querySelector(".refs [role=option]").innerText`, &option)); option != "topic-42" {
-		t.Errorf("the switcher shows %q", option) // the part that matches is marked, not set apart
+		t.Errorf("the switcher shows %q", option) // the matching part is highlighted without spaces around it
 	}
-	// The form is sent once: a second navigation would end the first.
+	// Count how often the form is submitted: a second navigation would abort the
+	// first.
 	b.do(chromedp.Evaluate(`document.querySelector(".refs form").addEventListener("submit", () => { sessionStorage.sent = +(sessionStorage.sent || 0) + 1 })`, nil))
 	b.leads(typed(kb.Enter))
 	b.wantPath(engineAt + "blob/topic-42/src/main.go")
@@ -80,7 +81,7 @@ func TestDaily(t *testing.T) {
 	b.leads(typed("y"))
 	b.do(chromedp.Poll(`/blob\/[0-9a-f]{40}\//.test(location.pathname)`, nil))
 
-	// The editor paints and indents; two files are one commit.
+	// The editor highlights and indents; both files are changed in one commit.
 	b.visit(engineAt + "edit_files/main/src/main.go")
 	b.do(chromedp.WaitVisible(".ed .ed-gutter div", chromedp.ByQuery), chromedp.Focus(".ed textarea", chromedp.ByQuery),
 		chromedp.Evaluate(`document.querySelector(".ed textarea").setSelectionRange(0, 0)`, nil),
@@ -107,19 +108,19 @@ func TestDaily(t *testing.T) {
 	b.do(chromedp.Evaluate(`document.querySelector(".issuefilter details.more").open = true`, nil))
 	b.look("issues with a filter")
 
-	// Assignees are chosen beside the issue.
+	// Assignees are selected in the sidebar of the issue.
 	b.visit(engineAt + "issues/1")
 	b.do(chromedp.Click(`[data-part=assignees] a[data-sheet]`, chromedp.ByQuery), chromedp.WaitVisible(`[data-part=assignees] [data-sheet-form] input[type=search]`, chromedp.ByQuery),
 		chromedp.SendKeys(`[data-part=assignees] [data-sheet-form] input[type=search]`, "ad", chromedp.ByQuery), chromedp.Click(`[data-part=assignees] label:not([hidden]) input`, chromedp.ByQuery),
 		chromedp.Click(`[data-part=assignees] [data-sheet-form] button`, chromedp.ByQuery), chromedp.WaitVisible(`[data-part=assignees] a.person`, chromedp.ByQuery))
 
-	// The pipeline is validated while one types.
+	// The pipeline is validated during typing.
 	b.visit(engineAt + "ci/editor")
 	b.do(chromedp.WaitVisible("[data-result] .note.ok", chromedp.ByQuery), chromedp.Focus("#content", chromedp.ByQuery), typed("oops\n"), chromedp.WaitVisible("[data-result] .note.bad", chromedp.ByQuery))
 	b.look("pipeline editor")
 }
 
-// TestDailyScreens looks at the pages that TestDaily uses.
+// TestDailyScreens checks the layout of the pages that TestDaily uses.
 func TestDailyScreens(t *testing.T) {
 	s, c := start(t), launch(t)
 	first := s.engine(t, c)
@@ -137,7 +138,7 @@ func TestDailyScreens(t *testing.T) {
 		{"blame", engineAt + "blame/main/src/main.go"},
 	} {
 		b := first
-		if os.Getenv("SVC_SCREENSHOTS") != "" { // each page takes a while
+		if os.Getenv("SVC_SCREENSHOTS") != "" { // each page takes several seconds
 			b = c.open(t, s)
 			b.signIn("ada", password)
 			b.screens(p.name, p.path)

@@ -55,7 +55,7 @@ func (s *server) commitFiles(t *testing.T, branch, start, message string, files 
 	s.as(t, "ada", "POST", "/projects/ada%2Fengine/repository/commits", body)
 }
 
-// program is a file of Go with some lines changed.
+// program returns a Go file with some changed lines.
 func program(changed ...int) string {
 	var b strings.Builder
 	b.WriteString("package engine\n")
@@ -71,8 +71,8 @@ func program(changed ...int) string {
 	return b.String()
 }
 
-// TestDiff reviews changes: lines by keyboard and by mouse, hidden lines, viewed
-// files, threads.
+// TestDiff reviews changes: lines by keyboard and mouse, hidden lines, viewed files,
+// threads.
 func TestDiff(t *testing.T) {
 	s, c := start(t), launch(t)
 	s.user(t, "ada")
@@ -97,10 +97,10 @@ func TestDiff(t *testing.T) {
 	const engine = `article[aria-label="src/engine.go"] `
 	var marks int
 	if ada.do(chromedp.Evaluate(`document.querySelectorAll('.diff mark').length`, &marks)); marks == 0 {
-		t.Error("no words are marked")
+		t.Error("no words are highlighted")
 	}
 
-	// The keyboard: two lines down, a range of two, a comment.
+	// Keyboard: two lines down, a range of two lines, a comment.
 	ada.do(chromedp.WaitReady(`.diffs.scripted`, chromedp.ByQuery))
 	key("j", "j")
 	ada.do(chromedp.WaitReady(`tr.cur:focus`, chromedp.ByQuery))
@@ -112,7 +112,7 @@ func TestDiff(t *testing.T) {
 	ada.has(".talkrow .thread", "Comment on lines")
 	ada.has("[data-threads] summary", "1 of 1 thread open")
 
-	// The mouse: drag from the number of a line to that of another one.
+	// Mouse: drag from one line number to another.
 	ada.do(chromedp.ScrollIntoView(engine+`td[data-n="90"]`, chromedp.ByQuery))
 	from, to := ada.middle(engine+`tr.same td:nth-child(2)[data-n="88"]`), ada.middle(engine+`tr.add td[data-n="90"]`)
 	ada.do(input.DispatchMouseEvent(input.MousePressed, from[0], from[1]).WithButton(input.Left).WithClickCount(1),
@@ -125,7 +125,7 @@ func TestDiff(t *testing.T) {
 	ada.has(engine+".talkrow .thread", "By mouse")
 	ada.has("[data-threads] summary", "2 of 2 threads open")
 
-	// Hidden lines are shown in place, and can have comments, which stay.
+	// Hidden lines are expanded in place; comments on them are kept.
 	ada.do(chromedp.Click(engine+`[data-unfold=all]`, chromedp.ByQuery), chromedp.WaitVisible(engine+`tr.same td[data-n="5"]`, chromedp.ByQuery))
 	ada.do(chromedp.Click(engine+`[data-unfold=up]`, chromedp.ByQuery), chromedp.WaitVisible(engine+`tr.same td[data-n="70"]`, chromedp.ByQuery))
 	ada.do(chromedp.Click(engine+`[data-unfold=down]`, chromedp.ByQuery), chromedp.WaitVisible(engine+`tr.same td[data-n="30"]`, chromedp.ByQuery))
@@ -138,7 +138,7 @@ func TestDiff(t *testing.T) {
 	ada.has(engine, "On a hidden line")
 	ada.look("diff")
 
-	// Threads, by keyboard: the first open one, resolved; the next.
+	// Threads by keyboard: resolve the first open one, go to the next.
 	ada.do(chromedp.WaitReady(`.diffs.scripted`, chromedp.ByQuery))
 	key("n")
 	ada.do(chromedp.WaitReady(`.thread:focus`, chromedp.ByQuery))
@@ -149,7 +149,8 @@ func TestDiff(t *testing.T) {
 	ada.do(chromedp.SendKeys(`.thread textarea:focus`, "A reply", chromedp.ByQuery), typed(kb.Tab), typed(kb.Enter))
 	ada.has(".df-list", "A reply")
 
-	// Files: viewed ones stay so until they change; a generated one is collapsed.
+	// Files: viewed ones stay viewed until they change; a generated one is
+	// collapsed.
 	ada.has(`article[aria-label="go.sum"]`, "generated")
 	ada.click(`article[aria-label="go.sum"] [data-expand]`)
 	ada.do(chromedp.WaitVisible(`article[aria-label="go.sum"] tr.add`, chromedp.ByQuery))
@@ -165,7 +166,7 @@ func TestDiff(t *testing.T) {
 	ada.comes(diffs, "1/5 files viewed")
 	ada.wantText("latest version")
 
-	// The filter of the tree, and the list of keys.
+	// The filter of the file tree, and the list of keyboard shortcuts.
 	ada.do(chromedp.SendKeys(`[data-filter-files]`, "wheel", chromedp.ByQuery), chromedp.WaitNotVisible(`.df-tree a[href="#`+fileCode("src/engine.go")+`"]`, chromedp.ByQuery))
 	ada.do(chromedp.Blur(`[data-filter-files]`, chromedp.ByQuery))
 	key("?")
@@ -177,28 +178,28 @@ func TestDiff(t *testing.T) {
 	ada.fits("diff")
 }
 
-// click clicks an element that may be below the bars on top of the page.
+// click clicks an element that may be covered by the bars at the top of the page.
 func (b *tab) click(selector string) {
 	b.t.Helper()
 	b.do(chromedp.WaitReady(selector, chromedp.ByQuery), chromedp.Evaluate(fmt.Sprintf(`document.querySelector(%q).click()`, selector), nil))
 }
 
-// middle is the middle of an element in the window.
+// middle returns the center of an element in window coordinates.
 func (b *tab) middle(selector string) (at [2]float64) {
 	b.t.Helper()
 	b.do(chromedp.Evaluate(fmt.Sprintf(`(() => { const r = document.querySelector(%q).getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()`, selector), &at))
 	return at
 }
 
-// fileCode is the name of a file in addresses.
+// fileCode returns the identifier of a file in URLs.
 func fileCode(path string) string {
 	sum := sha1.Sum([]byte(path))
 	return hex.EncodeToString(sum[:])
 }
 
-// TestLargeDiff scrolls through a diff that does not fit in a page: files are
-// loaded when they come into view, and keys lead to threads in files that are
-// not loaded yet.
+// TestLargeDiff scrolls through a diff that is loaded in parts: files are loaded
+// when they become visible, and shortcuts go to threads in files that are not loaded
+// yet.
 func TestLargeDiff(t *testing.T) {
 	s, c := start(t), launch(t)
 	s.user(t, "ada")
@@ -233,7 +234,7 @@ func TestLargeDiff(t *testing.T) {
 	ada.do(chromedp.Evaluate(`document.querySelector('article[aria-label="part08.go"]').scrollIntoView()`, nil), chromedp.WaitVisible(`article[aria-label="part08.go"] tr.add`, chromedp.ByQuery))
 }
 
-// lines are the numbers from 2 to n.
+// lines returns the numbers from 2 to n.
 func lines(n int) (list []int) {
 	for i := 2; i <= n; i++ {
 		list = append(list, i)

@@ -10,13 +10,14 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// counter waits until a counter in the header has a value; an empty one is hidden.
+// counter waits until a counter in the header has a value; a counter of zero is
+// hidden.
 func (b *tab) counter(name, want string) {
 	b.t.Helper()
 	b.do(chromedp.Poll(fmt.Sprintf(`(e => e && (%q === "" ? e.hidden : !e.hidden && e.textContent.trim() === %[1]q))(document.querySelector("[data-count=%s]"))`, want, name), nil))
 }
 
-// TestInbox follows the counters of the header, which change while a page is open,
+// TestInbox checks the counters of the header, which change while a page is open,
 // and the to-do list.
 func TestInbox(t *testing.T) {
 	s, c := start(t), launch(t)
@@ -25,15 +26,15 @@ func TestInbox(t *testing.T) {
 	b.visit("/dashboard/todos")
 	b.counter("todos", "")
 	b.counter("issues", "")
-	// The page stays open, and others work.
+	// The page stays open while other users change things.
 	s.call(t, "PUT", engineAPI+"/issues/1", url.Values{"assignee_ids": {ada}})
 	b.counter("todos", "1")
 	b.counter("issues", "1")
-	b.do(chromedp.WaitVisible(".todos li", chromedp.ByQuery)) // the list follows too
+	b.do(chromedp.WaitVisible(".todos li", chromedp.ByQuery)) // the list is updated, too
 	s.call(t, "POST", engineAPI+"/issues/2/notes", url.Values{"body": {"@ada please look"}})
 	b.counter("todos", "2")
 	b.look("to-do list")
-	// One is done, and comes back; by keyboard.
+	// Mark an item as done and restore it, by keyboard.
 	b.do(chromedp.Focus(".todos li:first-child form button", chromedp.ByQuery))
 	b.leads(typed(kb.Enter))
 	b.counter("todos", "1")
@@ -46,8 +47,8 @@ func TestInbox(t *testing.T) {
 	b.look("empty to-do list")
 }
 
-// TestPickers chooses members and labels that the page did not have: the script
-// searches for them on the server.
+// TestPickers selects members and labels that are not in the page, and that the
+// script finds on the server.
 func TestPickers(t *testing.T) {
 	s, c := start(t), launch(t)
 	b := s.engine(t, c)
@@ -79,7 +80,7 @@ func TestPickers(t *testing.T) {
 			t.Errorf("the issue does not have %s: %s", want, body)
 		}
 	}
-	// The forms of new issues have them too.
+	// The form for new issues has the same pickers.
 	b.visit(engineAt + "issues/new")
 	b.look("new issue")
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// TestKeyboard walks through the main pages at 1440 px with the Tab key alone: every
-// control that can be seen gets the focus, the focus can be seen, and it leaves the
-// page at its end. Then it opens every menu, and dialogs, popovers and forms in place.
+// TestKeyboard goes through the main pages at 1440 px with the Tab key: every
+// visible control gets the focus, the focus is visible, and it leaves the page at
+// the end. Then it opens every menu, and dialogs, popovers and inline forms.
 func TestKeyboard(t *testing.T) {
 	s, c := start(t), launch(t)
 	b := s.engine(t, c)
@@ -37,9 +37,9 @@ func TestKeyboard(t *testing.T) {
 	b.dialogs()
 }
 
-// keys types keys. A browser handles the press of a key and the character that it
-// types at once; chromedp sends two events, and on a busy machine a form that the
-// first one opened would get the second.
+// typed types text. A browser handles a key press and its character at once;
+// chromedp sends two events, so that on a busy machine the character might go to a
+// form that the key press opened.
 func typed(text string) chromedp.Action {
 	return chromedp.ActionFunc(func(ctx context.Context) error {
 		for _, r := range text {
@@ -58,23 +58,23 @@ func typed(text string) chromedp.Action {
 	})
 }
 
-// key sends a key and says what has the focus then.
+// key presses a key and returns the element with the focus.
 func (b *tab) key(key string) (at focus) {
 	b.t.Helper()
 	b.do(typed(key), chromedp.Evaluate(focused, &at))
 	return at
 }
 
-// focus is what has the focus.
+// focus describes the element with the focus.
 type focus struct {
 	Out, Marked, Shown bool
-	Menu, Dialog       bool // it is in an open menu, in a dialog or popover
-	Button             bool // it is the button of a menu
-	Opener             bool // it is what opened the menu, dialog or form
+	Menu, Dialog       bool // whether it is in an open menu, in a dialog or popover
+	Button             bool // whether it is the button of a menu
+	Opener             bool // whether it has opened the menu, dialog or form
 	Name               string
 }
 
-// from focuses an element and remembers it as the opener.
+// from focuses an element and records it as the opener.
 func (b *tab) from(selector string, n int) {
 	b.t.Helper()
 	b.do(chromedp.Evaluate(fmt.Sprintf(`window.seenByTab = new Set(); window.opener_ = [...document.querySelectorAll(%q)].filter((e) => e.checkVisibility())[%d]; window.opener_.focus()`, selector, n), nil))
@@ -86,9 +86,9 @@ func (b *tab) count(script string) (n int) {
 	return n
 }
 
-// menus opens every menu of a page by Enter and by Space. The arrow keys and Tab go
-// through it, Escape closes it and gives the focus back to its button, and it is
-// closed when Tab leaves it.
+// menus opens every menu of a page with Enter and with Space. The arrow keys and Tab
+// move through it, Escape closes it and returns the focus to its button, and it
+// closes when Tab leaves it.
 func (b *tab) menus(path string) {
 	b.t.Helper()
 	const buttons, open = "details.menu > summary", `document.querySelectorAll("details.menu[open]").length`
@@ -106,7 +106,7 @@ func (b *tab) menus(path string) {
 		waitFor(b.t, "the menu opens by Enter", func() bool { return b.count(open) == 1 })
 		for range 3 {
 			if at := b.key(kb.ArrowDown); !at.Menu || !at.Marked || !at.Shown {
-				fail("ArrowDown leads elsewhere", at)
+				fail("ArrowDown moves the focus out of the menu", at)
 			}
 		}
 		if at := b.key(kb.Escape); !at.Opener || b.count(open) != 0 {
@@ -116,7 +116,7 @@ func (b *tab) menus(path string) {
 			fail("ArrowDown does not open it", at)
 		}
 		if at := b.key(kb.Escape); !at.Opener {
-			fail("Escape loses the focus", at)
+			fail("Escape does not return the focus", at)
 		}
 		b.key(" ")
 		waitFor(b.t, "the menu opens by Space", func() bool { return b.count(open) == 1 })
@@ -126,14 +126,14 @@ func (b *tab) menus(path string) {
 		}
 		for steps := 0; at.Menu; steps++ {
 			if !at.Marked || !at.Shown {
-				fail("the focus cannot be seen", at)
+				fail("the focus is not visible", at)
 			}
 			if steps == 100 {
 				b.t.Fatalf("%s: menu %d: Tab does not leave it", path, n)
 			}
 			at = b.key(kb.Tab)
 		}
-		// Without a control behind the menu the focus is at the end of the page.
+		// If no control follows the menu, the focus is at the end of the page.
 		if b.count(open) != 0 && !at.Out {
 			fail("it stays open when Tab leaves it", at)
 		}
@@ -141,8 +141,8 @@ func (b *tab) menus(path string) {
 	}
 }
 
-// dialogs opens dialogs, popovers and the forms that pages show in place. The focus
-// stays in a dialog, and is back where it was when Escape has closed it.
+// dialogs opens dialogs, popovers and inline forms. The focus stays in a dialog, and
+// returns to its opener when Escape closes it.
 func (b *tab) dialogs() {
 	b.t.Helper()
 	shut := `document.querySelectorAll("dialog[open], :popover-open").length`
@@ -150,7 +150,8 @@ func (b *tab) dialogs() {
 		b.t.Helper()
 		waitFor(b.t, name+" opens", func() bool { return b.count(shut) == 1 })
 		for range 6 {
-			// Between the last control and the first one the browser itself has the focus.
+			// Between the last control and the first one, the focus is in the
+			// browser itself.
 			if at := b.key(kb.Tab); !at.Dialog && !at.Out {
 				b.t.Errorf("%s: the focus left it, to %s", name, at.Name)
 			}
@@ -161,7 +162,7 @@ func (b *tab) dialogs() {
 		at := b.key(kb.Escape)
 		waitFor(b.t, name+" closes", func() bool { return b.count(shut) == 0 })
 		if b.do(chromedp.Evaluate(focused, &at)); !at.Opener || !at.Shown {
-			b.t.Errorf("%s: the focus is not back; it is at %s", name, at.Name)
+			b.t.Errorf("%s: the focus did not return; it is at %s", name, at.Name)
 		}
 	}
 	const issue, account = engineAt + "issues/1", `summary[aria-label="Your account"]`
@@ -171,7 +172,7 @@ func (b *tab) dialogs() {
 	inside("the list of shortcuts")
 	escape("the list of shortcuts")
 
-	// From a menu, that is closed then.
+	// Opened from a menu, which is then closed.
 	b.from(account, 0)
 	b.key(kb.Enter)
 	b.do(chromedp.Evaluate(`document.querySelector("[data-show-keys]").focus()`, nil))
@@ -179,7 +180,7 @@ func (b *tab) dialogs() {
 	inside("the list of shortcuts of the menu")
 	escape("the list of shortcuts of the menu")
 
-	// A question about a button of a menu, which stays open.
+	// A confirmation for a button of a menu, which stays open.
 	b.from(".top details.menu > summary", 0)
 	b.key(kb.Enter)
 	b.from("form[data-confirm] button", 0)
@@ -188,7 +189,7 @@ func (b *tab) dialogs() {
 	escape("the question")
 	b.do(chromedp.Evaluate(`window.opener_ = document.querySelector(".top details.menu > summary")`, nil))
 	if at := b.key(kb.Escape); !at.Opener || at.Menu && !at.Button {
-		b.t.Errorf("the menu of the question: the focus is at %s", at.Name)
+		b.t.Errorf("the menu of the confirmation: the focus is at %s", at.Name)
 	}
 
 	b.from("a[data-react]", 0)
@@ -201,10 +202,10 @@ func (b *tab) dialogs() {
 	}
 	escape("the picker of reactions")
 
-	// Forms in place.
+	// Inline forms.
 	forms := b.count(`document.querySelectorAll(".facets a[data-sheet]").length`)
 	if forms < 4 {
-		b.t.Errorf("the issue has %d forms in place", forms)
+		b.t.Errorf("the issue has %d inline forms", forms)
 	}
 	for n := range forms {
 		b.from(".facets a[data-sheet]", n)
@@ -217,7 +218,7 @@ func (b *tab) dialogs() {
 		}
 	}
 
-	// The navigation of a phone.
+	// The navigation on a phone.
 	b.screen(400, "light")
 	b.visit(issue)
 	b.from(".nav-open", 0)
@@ -229,8 +230,8 @@ func (b *tab) dialogs() {
 	escape("the navigation")
 }
 
-// focused says what has the focus: its name, and whether the focus can be seen. The
-// browser marks the part of a date that has it.
+// focused returns the element with the focus: its name, and whether the focus is
+// visible. For date fields, the browser marks the part with the focus.
 const focused = `(() => {
 	const e = document.activeElement;
 	if (!e || e === document.body || e === document.documentElement) return {Out: true};
@@ -241,14 +242,14 @@ const focused = `(() => {
 		Name: e.outerHTML.slice(0, 160), Marked: e.type === "date" || marked(e) || marked(e.closest("label")) || marked(e.nextElementSibling) || marked(e.parentElement), Shown: box.width > 0 && box.height > 0};
 })()`
 
-// unreached are the controls that can be seen and did not get the focus.
+// unreached returns the visible controls that did not get the focus.
 const unreached = `[...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex]")].filter((e) =>
 	!window.seenByTab.has(e) && !e.disabled && e.tabIndex >= 0 && e.checkVisibility({visibilityProperty: true}) && e.getClientRects().length > 0 &&
 	!(e.type === "radio" && [...document.getElementsByName(e.name)].some((o) => window.seenByTab.has(o)))).map((e) => e.outerHTML.slice(0, 160))`
 
 func (b *tab) tabThrough(path string) {
 	b.t.Helper()
-	// The first control, where the page does not say that another has the focus.
+	// Start at the first control, unless the page sets the focus elsewhere.
 	b.do(chromedp.Evaluate(`window.seenByTab = new Set([document.querySelector(".skip")]); document.querySelector(".skip").focus()`, nil))
 	const most = 600
 	for n := 0; ; n++ {
@@ -257,7 +258,7 @@ func (b *tab) tabThrough(path string) {
 			break
 		}
 		if !at.Marked || !at.Shown {
-			b.t.Errorf("%s: the focus cannot be seen at %s", path, at.Name)
+			b.t.Errorf("%s: the focus is not visible at %s", path, at.Name)
 		}
 		if n == most {
 			b.t.Fatalf("%s: the focus does not leave the page; it is at %s", path, at.Name)

@@ -11,8 +11,8 @@ const richText = "# Engine\n\n[[_TOC_]]\n\n## Formulas :tada:\n\nThe root $`\\sq
 	"## Diagrams\n\n```mermaid\ngraph LR\n  Mill --> Store\n  Store --> Mill\n```\n\n```mermaid\nno diagram\n```\n\n## Notes\n\n> [!note]\n> Some *text*.[^1]\n\n> [!warning] Mind the cards\n> They jam.\n\n> [!caution]\n> Hot.\n\n" +
 	"![drawing](a.svg) ![away](https://127.0.0.1:1/x.png)\n\n[^1]: A footnote.\n"
 
-// TestRichText draws formulas and diagrams, in the page and in a frame that cannot
-// reach it, in both themes.
+// TestRichText renders formulas and diagrams, in the page and in a sandboxed frame,
+// in both themes.
 func TestRichText(t *testing.T) {
 	s, c := start(t), launch(t)
 	s.fill(t)
@@ -41,12 +41,12 @@ func TestRichText(t *testing.T) {
 			t.Error("the frame of a diagram can be read, so it can read the page")
 		}
 		if shown != 1 && at.path == "/analysis/engine/-/blob/main/rich.md" {
-			t.Errorf("%d drawings are shown", shown)
+			t.Errorf("%d diagrams are shown", shown)
 		}
 		b.look(at.name)
 		b.shoot(at.name)
 	}
-	// A page without them loads no library.
+	// A page without formulas and diagrams loads no library.
 	var loaded []string
 	b.visit("/analysis/engine")
 	b.do(chromedp.Evaluate(`performance.getEntriesByType("resource").map(e => e.name).filter(n => /rich|temml|mermaid/.test(n))`, &loaded))

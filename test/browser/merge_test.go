@@ -12,9 +12,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestMerge goes the way of a change: an issue, a branch for it, a merge request,
-// its pipeline, and the merge once that has succeeded, which closes the issue.
-// The job goes on when the test says so.
+// TestMerge creates an issue, a branch for it, and a merge request, runs its
+// pipeline, and merges it automatically when the pipeline has succeeded, which
+// closes the issue. The job continues when the test allows it.
 func TestMerge(t *testing.T) {
 	s, c := start(t, "SVC_RUNNER=builtin"), launch(t)
 	s.user(t, "ada")
@@ -57,7 +57,7 @@ func TestMerge(t *testing.T) {
 	ada.wantPath(one)
 	ada.wantText("Closes #1")
 
-	// The number of a line asks for a comment below it.
+	// A click on a line number opens a comment form below the line.
 	ada.visit(one + "/diffs")
 	ada.wantText("Every day")
 	ada.do(chromedp.Click(`.diff tr:nth-child(3) td[data-n]`, chromedp.ByQuery), chromedp.WaitVisible(`.talkrow textarea[name=note]`, chromedp.ByQuery))
@@ -77,7 +77,7 @@ func TestMerge(t *testing.T) {
 	}
 	ada.screen(1280, "light")
 
-	// A label is given beside the request, without leaving it.
+	// Add a label in the sidebar, without leaving the page.
 	ada.visit(one)
 	ada.do(chromedp.Click(`[data-part=labels] a[data-sheet]`, chromedp.ByQuery), chromedp.WaitVisible(`[data-part=labels] #new_label`, chromedp.ByQuery))
 	ada.fill("#new_label", "quick")
@@ -90,19 +90,19 @@ func TestMerge(t *testing.T) {
 	if err := os.WriteFile(gate, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ada.has(".mergebox", "The changes were merged into main.") // no one has loaded the page again
+	ada.has(".mergebox", "The changes were merged into main.") // without reloading the page
 	ada.visit(at + "blob/main/oil.txt")
 	ada.wantText("More oil")
-	// The issue and the branch follow in the background.
+	// The issue is closed and the branch is deleted in the background.
 	ada.comes(at+"issues/1", "Reopen")
 	ada.comes(at+"branches", "Default")
 	var left int
 	if ada.do(chromedp.Evaluate(`document.querySelectorAll('main a[href$="/-/tree/1-no-rattling"]').length`, &left)); left > 0 {
-		t.Error("the branch is still there")
+		t.Error("the branch still exists")
 	}
 }
 
-// comes loads a page until it has a text.
+// comes reloads a page until it contains a text.
 func (b *tab) comes(path, text string) {
 	b.t.Helper()
 	waitFor(b.t, path+" shows "+text, func() bool {
@@ -111,8 +111,9 @@ func (b *tab) comes(path, text string) {
 	})
 }
 
-// TestMergeBoxRefresh: an open page of a merge request shows a dependency that is
-// added elsewhere, and keeps what the user has chosen.
+// TestMergeBoxRefresh checks that the open page of a merge request shows a
+// dependency that is added elsewhere, and keeps the options that the user has
+// selected.
 func TestMergeBoxRefresh(t *testing.T) {
 	s, c := start(t), launch(t)
 	s.user(t, "ada")
@@ -137,7 +138,7 @@ func TestMergeBoxRefresh(t *testing.T) {
 	var squash bool
 	root.do(chromedp.Evaluate(`document.querySelector("[data-part=box] input[name=squash]").checked`, &squash))
 	if !squash {
-		t.Error("the choice of the user is lost")
+		t.Error("the option that the user selected was reset")
 	}
 	s.call(t, "POST", at+"/merge_requests/2/blocks", url.Values{"blocking_merge_request_id": {ids[0]}})
 	root.has("[data-part=dependencies]", "one")

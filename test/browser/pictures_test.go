@@ -23,11 +23,11 @@ import (
 // maxPicture is the maximum size of a picture of the documentation.
 const maxPicture = 80 << 10
 
-// TestPictures takes the pictures of the documentation, when SVC_PICTURES says where
-// they go. They show what a user sees on a screen of 1280 pixels.
+// TestPictures takes the screenshots of the documentation, at a width of 1280
+// pixels, if SVC_PICTURES names a directory for them.
 func TestPictures(t *testing.T) {
 	if os.Getenv("SVC_PICTURES") == "" {
-		return // TestScreens looks at the same pages
+		return // TestScreens checks the same pages
 	}
 	s, c := start(t, "SVC_RUNNER=builtin"), launch(t)
 	s.fill(t)
@@ -76,7 +76,8 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// TestStoryScreens looks at the pages that need issues, merge requests and pipelines.
+// TestStoryScreens checks the layout of pages that need issues, merge requests and
+// pipelines.
 func TestStoryScreens(t *testing.T) {
 	s, c := start(t, "SVC_RUNNER=builtin"), launch(t)
 	s.fill(t)
@@ -117,7 +118,7 @@ func TestStoryScreens(t *testing.T) {
 	}
 }
 
-// picture keeps what the screen shows, with at most 256 colours.
+// picture saves a screenshot with at most 256 colors.
 func (b *tab) picture(name string) {
 	b.t.Helper()
 	var shot []byte
@@ -142,9 +143,9 @@ func (b *tab) picture(name string) {
 	}
 }
 
-// reduce keeps the most frequent colours of a picture. The others, which are those
-// of the edges of letters, become the nearest of them. Of colours that no one can
-// tell apart one stays.
+// reduce keeps the most frequent colors of a picture and replaces the others, mostly
+// of the edges of text, by the nearest of them. Of colors that look the same, only
+// one is kept.
 func reduce(from image.Image) *image.Paletted {
 	const most = 256
 	size := from.Bounds()
@@ -187,7 +188,7 @@ func reduce(from image.Image) *image.Paletted {
 	return to
 }
 
-// story adds issues, merge requests and a pipeline to the project of fill.
+// story adds issues, merge requests and a pipeline to the project that fill creates.
 func (s *server) story(t *testing.T) {
 	t.Helper()
 	const project = "/projects/analysis%2Fengine"
@@ -252,7 +253,7 @@ func (s *server) story(t *testing.T) {
 		"body":     "The comment could say what the caller should do then.\n\n```suggestion:-0+0\n// whether the last wheel passed: the number is too large.\n```\n",
 		"position": map[string]any{"position_type": "text", "base_sha": m.DiffRefs.BaseSHA, "head_sha": m.DiffRefs.HeadSHA, "start_sha": m.DiffRefs.StartSHA, "new_path": "carry.go", "old_path": "carry.go", "new_line": 4},
 	})
-	// Another one that conflicts.
+	// A merge request with a conflict.
 	commit("names", "main", "Name the wheels", "update", "carry.go", "package engine\n\n// Carry adds one to the next figure wheel when a wheel passes from 9 to 0.\nfunc Carry(figures []int) {\n\tfor i := range figures {\n\t\tif figures[i] < 10 {\n\t\t\tbreak\n\t\t}\n\t\tfigures[i] -= 10\n\t\tfigures[i+1]++\n\t}\n}\n")
 	post("ada", "/merge_requests", map[string]any{"source_branch": "names", "target_branch": "main", "title": "Name the wheels", "assignee_id": ada})
 	commit("main", "", "Say which wheel is next", "update", "carry.go", "package engine\n\n// Carry adds one to the wheel on the left when a wheel passes from 9 to 0.\nfunc Carry(wheels []int) {\n\tfor i := range wheels {\n\t\tif wheels[i] < 10 {\n\t\t\tbreak\n\t\t}\n\t\twheels[i] -= 10\n\t\twheels[i+1]++\n\t}\n}\n")

@@ -12,9 +12,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestPipeline makes a project, commits a CI file, and watches: the list and
-// the log change by themselves while the runner in the server works. The job
-// goes on when the test says so.
+// TestPipeline creates a project, commits a CI/CD configuration, and checks that the
+// list and the log are updated without a reload while the built-in runner works. The
+// job continues when the test allows it.
 func TestPipeline(t *testing.T) {
 	s, c := start(t, "SVC_RUNNER=builtin"), launch(t)
 	s.user(t, "ada")
@@ -28,13 +28,13 @@ func TestPipeline(t *testing.T) {
 
 	ada.visit("/ada/engine/-/pipelines")
 	ada.wantText("No pipelines yet")
-	// What is no text of ours must stay text.
+	// HTML in the output of a job must be escaped.
 	file := "test:\n  script:\n    - echo \"before <img src=x onerror=alert(1)>\"\n    - for i in $(seq 1 300); do echo \"line $i\"; done\n" +
 		"    - until [ -e '" + gate + "' ]; do sleep 0.1; done\n    - printf '\\033[31mafter\\033[0m\\n'\n"
 	s.call(t, "POST", "/projects/ada%2Fengine/repository/files/.gitlab-ci.yml", url.Values{
 		"branch": {"main"}, "commit_message": {"Add a pipeline"}, "encoding": {"base64"}, "content": {base64.StdEncoding.EncodeToString([]byte(file))},
 	})
-	ada.do(chromedp.WaitVisible(".pipelines .st-running", chromedp.ByQuery)) // no one has loaded the page again
+	ada.do(chromedp.WaitVisible(".pipelines .st-running", chromedp.ByQuery)) // without reloading the page
 	ada.press(".pipelines .name")
 	ada.wantText("Add a pipeline")
 	ada.press(".graph .node a")
@@ -46,7 +46,8 @@ func TestPipeline(t *testing.T) {
 	if got := ada.text("[data-part=head] .st"); got != "Running" {
 		t.Errorf("the job is %s", got)
 	}
-	// The end of the log is in sight while one follows it, and the duration goes on.
+	// While the user follows the log, its end stays visible and the duration is
+	// updated.
 	const end = `document.querySelector("[data-lines]").getBoundingClientRect().bottom <= innerHeight`
 	var seen bool
 	ada.do(chromedp.Poll(end, &seen), chromedp.Poll(`(window.first ??= document.querySelector("[data-elapsed]").textContent) !== document.querySelector("[data-elapsed]").textContent`, &seen))
@@ -56,19 +57,19 @@ func TestPipeline(t *testing.T) {
 		t.Errorf("%d lines are in the page", lines)
 	}
 
-	// Search leads to a line that was not in sight.
+	// Search goes to a line that was not visible.
 	ada.fill(".joblog input[name=q]", "BEFORE <img")
 	ada.do(chromedp.Click(".joblog form [type=submit]", chromedp.ByQuery))
 	ada.has(".l.hit", "before <img src=x onerror=alert(1)>")
 	ada.has("[data-hits]", "1 of")
-	// Sections fold.
+	// Sections can be collapsed.
 	var before, after float64
 	ada.do(chromedp.Evaluate(`document.querySelector("[data-lines]").scrollHeight`, &before),
 		chromedp.Click("[data-fold]", chromedp.ByQuery),
 		chromedp.WaitReady("[data-fold][aria-expanded=false]", chromedp.ByQuery),
 		chromedp.Evaluate(`document.querySelector("[data-lines]").scrollHeight`, &after))
 	if after >= before {
-		t.Errorf("folded, the log is %v high, before %v", after, before)
+		t.Errorf("the height of the log is %v after collapsing a section, %v before", after, before)
 	}
 	ada.do(chromedp.Click("[data-fold]", chromedp.ByQuery), chromedp.Evaluate("scrollTo(0, 0)", nil),
 		chromedp.Click("[data-follow]", chromedp.ByQuery), chromedp.Poll(end, &seen))
@@ -80,7 +81,7 @@ func TestPipeline(t *testing.T) {
 	ada.has("[data-part=head] .st", "Passed")
 	ada.look("job")
 
-	// A line has an address.
+	// A line has a URL.
 	ada.visit(job + "#L20")
 	ada.has(".l.here", "20")
 	ada.press("#retry")
@@ -100,7 +101,7 @@ func TestPipeline(t *testing.T) {
 	}
 }
 
-// has waits until what a selector finds holds a text.
+// has waits until the element of a selector contains a text.
 func (b *tab) has(selector, text string) {
 	b.t.Helper()
 	var ok bool

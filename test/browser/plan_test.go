@@ -13,8 +13,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestPlan writes an issue, ticks a task, labels it in place and drags its card
-// over a board, then looks at all pages of planned work.
+// TestPlan creates an issue, completes a task, adds a label in place, drags the card
+// of the issue on a board, and checks the layout of all planning pages.
 func TestPlan(t *testing.T) {
 	s, c := start(t), launch(t)
 	s.user(t, "ada")
@@ -34,7 +34,8 @@ func TestPlan(t *testing.T) {
 	doing := made("labels", url.Values{"name": {"Doing"}, "color": {"#f0ad4e"}, "description": {"Somebody works on it"}})
 	made("milestones", url.Values{"title": {"1.0"}, "due_date": {"2020-01-01"}, "description": {"The first *turn*"}})
 
-	// A new issue: Enter in the title sends it, and the text can be looked at.
+	// A new issue: Enter in the title submits the form, and the description has a
+	// preview.
 	b.visit("/ada/engine/-/issues/new")
 	b.fill("#description", "- [x] oil it\ncarve it\n\n") // the editor continues the list
 	b.do(chromedp.Click("[data-look]", chromedp.ByQuery), chromedp.WaitVisible("[data-preview] li", chromedp.ByQuery), chromedp.Click("[data-write]", chromedp.ByQuery))
@@ -48,7 +49,7 @@ func TestPlan(t *testing.T) {
 	b.wantPath("/ada/engine/-/issues/1")
 	b.wantText("1 of 2 tasks done")
 
-	// A task is ticked and a label given without leaving the page.
+	// Complete a task and add a label without leaving the page.
 	b.do(chromedp.Evaluate(`window.here = true`, nil), chromedp.Click(`.task[aria-checked=false]`, chromedp.ByQuery), chromedp.Poll(`document.querySelectorAll(".task[aria-checked=true]").length === 2`, nil))
 	b.do(chromedp.Click(`[data-part=labels] a[data-sheet]`, chromedp.ByQuery), chromedp.WaitVisible(`[data-part=labels] input[value=Doing]`, chromedp.ByQuery),
 		chromedp.Click(`[data-part=labels] input[value=Doing]`, chromedp.ByQuery), chromedp.Click(`[data-part=labels] form button`, chromedp.ByQuery), chromedp.WaitVisible(`[data-part=labels] .chip`, chromedp.ByQuery),
@@ -72,9 +73,9 @@ func TestPlan(t *testing.T) {
 		b.do(chromedp.Evaluate(`[...document.querySelectorAll('[data-cards="`+key+`"] .name')].map(a => a.textContent)`, &names))
 		return strings.Join(names, ", ")
 	}
-	for range 2 { // as it was left, and as the server keeps it
+	for range 2 { // after dragging, and after a reload
 		if open, worked := column("backlog"), column(list); open != "Part 2, Part 4" || worked != "Part 3, Wheel" {
-			t.Errorf("open are %q, worked on %q", open, worked)
+			t.Errorf("the lists are %q and %q", open, worked)
 		}
 		b.visit(at)
 	}
@@ -97,8 +98,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// drag drags the middle of one thing to the upper part of another one, as a
-// mouse does.
+// drag drags the center of an element to the upper part of another one, with mouse
+// events.
 func (b *tab) drag(from, to string) {
 	b.t.Helper()
 	held := make(chan *input.DragData, 1)
@@ -119,7 +120,7 @@ func (b *tab) drag(from, to string) {
 	}
 	b.do(mouse(input.MousePressed, a), mouse(input.MouseMoved, []float64{a[0] + 5, a[1] + 5}), mouse(input.MouseMoved, z))
 	data := receive(b.t, "the drag of "+from, held)
-	// A mouse goes over things again and again; the card moves under it.
+	// Browsers send DragOver repeatedly; the card moves below the pointer.
 	for _, kind := range []input.DispatchDragEventType{input.DragEnter, input.DragOver, input.DragOver, input.Drop} {
 		b.do(input.DispatchDragEvent(kind, z[0], z[1], data))
 	}

@@ -7,8 +7,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestReview reviews a merge request: a suggestion is inserted, kept as a pending
-// comment, published with a request for changes and applied from the batch.
+// TestReview reviews a merge request: it inserts a suggestion, adds it to a pending
+// review, publishes the review with a request for changes, and applies the
+// suggestion in a batch.
 func TestReview(t *testing.T) {
 	s, c, ada := proposal(t)
 	const one = "/ada/engine/-/merge_requests/1"
@@ -27,7 +28,8 @@ func TestReview(t *testing.T) {
 	eve.do(chromedp.Click(`.talkrow [name=review]`, chromedp.ByQuery))
 	eve.has(".talkrow .pending", "Every day")
 	eve.has(".reviewbar", "1 pending comment")
-	// The bar stays at the bottom of the window, and comments are added to the review from now on.
+	// The review bar stays at the bottom of the window; further comments are added
+	// to the review.
 	eve.screen(1280, "light")
 	var below float64
 	eve.do(chromedp.Evaluate(`document.querySelector(".df-body").style.minHeight = "3000px"; scrollTo({top: 0, behavior: "instant"}); document.querySelector(".reviewbar").getBoundingClientRect().bottom - innerHeight`, &below))
@@ -51,7 +53,7 @@ func TestReview(t *testing.T) {
 	eve.press(".reviewbar .reviewform button.main")
 	eve.wantPath(one)
 	eve.wantText("Merge blocked: changes requested")
-	// The overview shows the lines that a thread is about.
+	// The overview shows the lines of the diff that a thread belongs to.
 	eve.do(chromedp.ScrollIntoView("[data-thread-lines]", chromedp.ByQuery))
 	eve.has(".thread-lines .diff", "Evry day")
 	eve.look("review-lines")
@@ -72,8 +74,8 @@ func TestReview(t *testing.T) {
 	ada.wantText("Every day")
 }
 
-// proposal starts a server with a merge request: ada proposes to add a file to her
-// project ada/engine, in which eve is a Developer. It returns the tab of ada.
+// proposal starts a server with a merge request: ada adds a file to their project
+// ada/engine, in which eve is a Developer. It returns the tab of ada.
 func proposal(t *testing.T) (*server, *chromium, *tab) {
 	t.Helper()
 	s, c := start(t), launch(t)

@@ -21,12 +21,12 @@ import (
 	dsig "github.com/russellhaering/goxmldsig"
 )
 
-// loginForm goes on to the service after the login, as providers do.
+// loginForm returns to the service after the login, like identity providers.
 var loginForm = template.Must(template.New("login").Parse(`<!DOCTYPE html><html><main><form method="post" action="/sso"><input name="user"><input name="password" type="password">` +
 	`<input type="hidden" name="SAMLRequest" value="{{.SAMLRequest}}"><button>Log in</button></form></main>`))
 
-// startSAML starts an identity provider under a name that is another site to the
-// browser than the address of the server.
+// startSAML starts an identity provider with a host name that is another site for
+// the browser than the address of the server.
 func startSAML(t *testing.T) (at string, idp *samlidp.Server) {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -57,8 +57,9 @@ func startSAML(t *testing.T) (at string, idp *samlidp.Server) {
 	return at, idp
 }
 
-// TestSAML signs in with a provider on another site, which sends its answer by a form:
-// the browser leaves out the cookies, and must not lose them.
+// TestSAML signs in with an identity provider on another site, which sends its
+// response with a form: the browser does not send SameSite cookies with it, and the
+// server must not overwrite them.
 func TestSAML(t *testing.T) {
 	at, _ := startSAML(t)
 	providers, _ := json.Marshal([]map[string]any{{
@@ -95,7 +96,7 @@ func TestSAML(t *testing.T) {
 	b.visit("/-/user_settings/identities")
 	b.wantText("grace")
 
-	// Linking needs the session as well.
+	// Linking an account needs the session, too.
 	s.user(t, "robert")
 	r := c.open(t, s)
 	r.signIn("robert", password)

@@ -15,9 +15,9 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// TestScreens looks at the main pages in both colours and two widths: none is
-// wider than the screen, no control is without a name, and the pictures are
-// kept when SVC_SCREENSHOTS says where.
+// TestScreens checks the main pages in both themes and two widths: none is wider
+// than the screen, and every control has an accessible name. Screenshots are saved
+// if SVC_SCREENSHOTS names a directory.
 func TestScreens(t *testing.T) {
 	s, c := start(t), launch(t)
 	s.fill(t)
@@ -94,8 +94,8 @@ func TestScreens(t *testing.T) {
 		{"admin-settings", "/admin/application_settings", root},
 	} {
 		p.as.t = t
-		// All pages are built of the same parts: without pictures it is enough
-		// that each is looked at once, in one of the ways.
+		// All pages consist of the same components: without screenshots it is
+		// sufficient to check each page with one theme and width.
 		if os.Getenv("SVC_SCREENSHOTS") == "" {
 			p.as.screenshot(p.name, p.path, []int64{1280, 390}[i%2], []string{"light", "dark"}[i/2%2])
 			p.as.fits(p.name)
@@ -105,7 +105,7 @@ func TestScreens(t *testing.T) {
 	}
 }
 
-// fits checks that a page is nowhere wider than the screen.
+// fits checks that the page is not wider than the screen, at several widths.
 func (b *tab) fits(name string) {
 	b.t.Helper()
 	for _, width := range []int64{360, 1280, 1440, 1920} {
@@ -118,8 +118,8 @@ func (b *tab) fits(name string) {
 	}
 }
 
-// TestSideBar uses the sidebar with the mouse and the keyboard: groups stay as
-// they were left, and on a phone a button opens it.
+// TestSideBar uses the sidebar with mouse and keyboard: groups stay expanded or
+// collapsed, and on a phone a button opens the sidebar.
 func TestSideBar(t *testing.T) {
 	s, c := start(t), launch(t)
 	s.user(t, "ada")
@@ -144,11 +144,11 @@ func TestSideBar(t *testing.T) {
 	b.press(`.nav [data-nav=manage] li:last-child a`)
 	b.wantPath("/ada/engine/-/labels")
 
-	// The first stop of the Tab key skips the navigation.
+	// The first Tab stop is a link that skips the navigation.
 	b.do(typed(kb.Tab), chromedp.WaitVisible(`.skip:focus`, chromedp.ByQuery), typed(kb.Enter), chromedp.WaitReady(`main:focus`, chromedp.ByQuery))
 }
 
-// screens looks at a page in both colours and two widths.
+// screens checks a page in both themes and two widths.
 func (b *tab) screens(name, path string) {
 	b.t.Helper()
 	for _, width := range []int64{1280, 390} {
@@ -167,13 +167,13 @@ func (b *tab) screenshot(name, path string, width int64, theme string) {
 	b.shoot(name)
 }
 
-// look checks what a page must not do.
+// look checks the layout of the page.
 func (b *tab) look(name string) {
 	b.t.Helper()
 	var wide int
 	var nameless, twice, cut []string
 	b.do(
-		chromedp.Evaluate(`scrollTo({top: 0, behavior: "instant"})`, nil), // nothing is behind the header
+		chromedp.Evaluate(`scrollTo({top: 0, behavior: "instant"})`, nil), // no content is covered by the header
 		chromedp.Evaluate(`document.documentElement.scrollWidth - document.documentElement.clientWidth`, &wide),
 		chromedp.Evaluate(`[...document.querySelectorAll("a, button, summary, input:not([type=hidden]), select, textarea")].filter(e =>
 			!(e.textContent.trim() || e.ariaLabel || e.title || e.labels?.length || e.querySelector?.("img[alt]:not([alt=''])")) && !e.closest(".source, .prose")).map(e => e.outerHTML)`, &nameless),
@@ -188,16 +188,16 @@ func (b *tab) look(name string) {
 		b.t.Errorf("%s has controls without a name: %q", name, nameless)
 	}
 	if len(cut) > 0 {
-		b.t.Errorf("%s cuts off: %q", name, cut)
+		b.t.Errorf("%s has truncated content: %q", name, cut)
 	}
 	if len(twice) > 0 {
-		b.t.Errorf("%s has ids twice: %q", name, twice)
+		b.t.Errorf("%s has duplicate IDs: %q", name, twice)
 	}
 }
 
-// cutOff finds what a wide window has no room for: placeholders and choices that are
-// longer than their fields, names of a few characters and dots, and scroll bars for a
-// few pixels.
+// cutOff finds content that does not fit in a wide window: placeholders and options
+// that are longer than their fields, names that are truncated to a few characters,
+// and scroll bars for a few pixels.
 const cutOff = `innerWidth < 1000 ? [] : (() => {
 	const pen = document.createElement("canvas").getContext("2d"), list = [];
 	for (const e of document.querySelectorAll("main *")) {
@@ -223,8 +223,8 @@ func (b *tab) shoot(name string) {
 	b.keep(name, picture)
 }
 
-// TestAPIPage looks at the pages of the API: the first one, and one of a group
-// of endpoints, of which some are enough.
+// TestAPIPage checks the layout of the API pages: the first one, and a shortened
+// page of a group of endpoints.
 func TestAPIPage(t *testing.T) {
 	s, c := start(t), launch(t)
 	b := c.open(t, s)
@@ -236,7 +236,7 @@ func TestAPIPage(t *testing.T) {
 			b.screen(width, theme)
 			for _, page := range []string{"/docs", "/docs/users"} {
 				b.visit("/api/v4" + page)
-				// What repeats itself says nothing new.
+				// Similar elements need not be checked repeatedly.
 				b.do(chromedp.Evaluate(`for (const q of [".endpoint", ".shape", ".side details"]) [...document.querySelectorAll(q)].slice(2).forEach(e => e.remove())`, nil))
 				name := fmt.Sprintf("api%s-%s-%d", strings.ReplaceAll(page, "/", "-"), theme, width)
 				b.look(name)
@@ -244,10 +244,11 @@ func TestAPIPage(t *testing.T) {
 			}
 		}
 	}
-	// An address of before, when all was on one page, leads to where it is now.
+	// An old URL, from when all endpoints were on one page, redirects to the current
+	// page.
 	b.visit("/api/v4/docs#getUsersById")
 	b.do(chromedp.WaitVisible("#getUsersById", chromedp.ByQuery))
-	// The theme is that of the other pages.
+	// The page uses the same theme as other pages.
 	b.do(chromedp.Click("#theme", chromedp.ByQuery))
 	var chosen, kept string
 	b.do(chromedp.Evaluate(`document.documentElement.dataset.theme`, &chosen))
@@ -258,14 +259,14 @@ func TestAPIPage(t *testing.T) {
 	}
 }
 
-// screen makes the tab as wide as a screen, in the colours of a system.
+// screen sets the width and the color scheme of the tab.
 func (b *tab) screen(width int64, theme string) {
 	b.t.Helper()
 	b.do(emulation.SetDeviceMetricsOverride(width, 800, 1, width < 500),
 		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}}))
 }
 
-// keep writes a picture to where SVC_SCREENSHOTS says.
+// keep saves a screenshot in the directory SVC_SCREENSHOTS.
 func (b *tab) keep(name string, picture []byte) {
 	b.t.Helper()
 	dir := os.Getenv("SVC_SCREENSHOTS")
@@ -277,7 +278,7 @@ func (b *tab) keep(name string, picture []byte) {
 	}
 }
 
-// fill makes users, groups and projects that look like something.
+// fill creates users, groups and projects with realistic content.
 func (s *server) fill(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"ada", "charles", "mary"} {

@@ -1,9 +1,9 @@
-// Package browser uses the pages as users do: a real Chromium against the real
-// binary. It is its own module, so that what drives the browser is no
-// dependency of the product.
+// Package browser tests the web pages with Chromium against the built binary. It is
+// a separate module, so that the libraries that control the browser are not
+// dependencies of svc.
 //
-// SVC_SCREENSHOTS names a directory that pictures of the main pages are
-// written to, light and dark, for desktop and phone.
+// If SVC_SCREENSHOTS names a directory, screenshots of the main pages are saved
+// there, in both themes, for desktop and phone.
 package browser
 
 import (
@@ -37,11 +37,10 @@ const (
 	password     = "browser user password"
 )
 
-// server is a running binary with its own database.
+// server is a running binary with a separate database.
 type server struct{ url string }
 
-// start starts the binary, with more settings if wanted, and waits until it is
-// ready.
+// start starts the binary, with additional settings, and waits until it is ready.
 func start(t *testing.T, more ...string) *server {
 	t.Helper()
 	path := os.Getenv("SVC_TEST_BINARY")
@@ -60,12 +59,12 @@ func start(t *testing.T, more ...string) *server {
 	cmd.Env = append(cmd.Env, more...)
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {
-		t.Fatalf("the server does not start, run make build: %v", err)
+		t.Fatalf("the server does not start; run make build first: %v", err)
 	}
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		if err := cmd.Wait(); err != nil {
-			t.Errorf("the server ended badly: %v", err)
+			t.Errorf("the server ended with an error: %v", err)
 		}
 		if text := out.String(); t.Failed() || strings.Contains(text, `"level":"ERROR"`) {
 			t.Errorf("server log:\n%s", text)
@@ -89,7 +88,7 @@ func start(t *testing.T, more ...string) *server {
 	return s
 }
 
-// call uses the API as root, to set things up, and gives the answer.
+// call sends an API request as root and returns the response.
 func (s *server) call(t *testing.T, method, path string, form url.Values) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.url+"/api/v4"+path, strings.NewReader(form.Encode()))
@@ -110,7 +109,7 @@ func (s *server) call(t *testing.T, method, path string, form url.Values) string
 	return string(body)
 }
 
-// user makes an account.
+// user creates a user.
 func (s *server) user(t *testing.T, name string) {
 	t.Helper()
 	s.call(t, "POST", "/users", url.Values{
@@ -118,14 +117,14 @@ func (s *server) user(t *testing.T, name string) {
 	})
 }
 
-// chromium is one browser; open gives profiles of their own in it.
+// chromium is a browser process; open creates separate profiles in it.
 type chromium struct{ ctx context.Context }
 
 func launch(t *testing.T) *chromium {
 	t.Helper()
-	// The headless shell is the same engine without the parts of a desktop browser,
-	// and needs about 40 % less processor time. The command in the PATH is a script
-	// that starts it as a child, which would outlive the test.
+	// The headless shell is the same engine without the desktop browser, and needs
+	// about 40 % less CPU time. The command in the PATH is a script that starts the
+	// shell as a child process, which would survive the test.
 	path, err := exec.LookPath("/usr/lib/chromium/chromium-headless-shell")
 	if err != nil {
 		path, err = exec.LookPath("chromium")
@@ -144,8 +143,8 @@ func launch(t *testing.T) *chromium {
 	return &chromium{ctx}
 }
 
-// tab is a page of a profile. What the browser complains of, a breach of the
-// content security policy above all, fails the test.
+// tab is a page in a profile. Browser errors, in particular violations of the
+// content security policy, fail the test.
 type tab struct {
 	t       *testing.T
 	s       *server
@@ -153,7 +152,7 @@ type tab struct {
 	profile cdp.BrowserContextID
 }
 
-// open opens a tab in its own profile.
+// open opens a tab in a new profile.
 func (c *chromium) open(t *testing.T, s *server) *tab {
 	t.Helper()
 	var profile cdp.BrowserContextID
@@ -170,7 +169,7 @@ func (c *chromium) open(t *testing.T, s *server) *tab {
 // openIn opens another tab in a profile.
 func (c *chromium) openIn(t *testing.T, s *server, profile cdp.BrowserContextID) *tab {
 	t.Helper()
-	// Its own profile needs its own window in a browser without a screen.
+	// A new profile needs a new window in a headless browser.
 	var id target.ID
 	err := chromedp.Run(c.ctx, chromedp.ActionFunc(func(ctx context.Context) (err error) {
 		ctx = cdp.WithExecutor(ctx, chromedp.FromContext(ctx).Browser)
@@ -182,16 +181,16 @@ func (c *chromium) openIn(t *testing.T, s *server, profile cdp.BrowserContextID)
 	}
 	ctx, cancel := chromedp.NewContext(c.ctx, chromedp.WithTargetID(id))
 	t.Cleanup(cancel)
-	ctx, stop := context.WithTimeout(ctx, 2*waitLimit) // of all that a test does in it
+	ctx, stop := context.WithTimeout(ctx, 2*waitLimit) // for all actions of a test in the tab
 	t.Cleanup(stop)
 	chromedp.ListenTarget(ctx, func(e any) {
 		switch e := e.(type) {
 		case *runtime.EventExceptionThrown:
 			t.Errorf("a script failed: %s", e.ExceptionDetails.Error())
 		case *log.EventEntryAdded:
-			// The statuses that tests ask for are no news.
+			// Error statuses of requests are expected in tests.
 			if e.Entry.Level == log.LevelError && e.Entry.Source != log.SourceNetwork {
-				t.Errorf("the browser complains: %s", e.Entry.Text)
+				t.Errorf("browser error: %s", e.Entry.Text)
 			}
 		}
 	})
@@ -214,7 +213,7 @@ func (b *tab) visit(path string) {
 	b.do(chromedp.Navigate(b.s.url+path), chromedp.WaitReady("main", chromedp.ByQuery))
 }
 
-// press presses what the selector finds and waits for the next page.
+// press clicks the element of a selector and waits for the next page.
 func (b *tab) press(selector string) {
 	b.t.Helper()
 	if _, err := chromedp.RunResponse(b.ctx, chromedp.Click(selector, chromedp.ByQuery)); err != nil {
@@ -256,7 +255,7 @@ func (b *tab) wantPath(want string) {
 func (b *tab) wantText(want string) {
 	b.t.Helper()
 	if got := b.text("main"); !strings.Contains(got, want) {
-		b.t.Fatalf("the page does not say %q: %s", want, got)
+		b.t.Fatalf("the page does not contain %q: %s", want, got)
 	}
 }
 

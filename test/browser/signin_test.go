@@ -10,8 +10,7 @@ import (
 	"github.com/pquerna/otp/totp"
 )
 
-// TestAccount goes through what someone does with an account, in order: each step
-// stands on the one before.
+// TestAccount signs up and uses an account. Each step depends on the previous one.
 func TestAccount(t *testing.T) {
 	s, c := start(t), launch(t)
 	s.user(t, "ada")
@@ -29,7 +28,7 @@ func TestAccount(t *testing.T) {
 		b.wantText("Invalid login or password.")
 		b.fill("#password", password)
 		b.press("main form button")
-		b.wantPath("/projects/new") // where she wanted to go
+		b.wantPath("/projects/new") // the page that was requested before the sign-in
 		b.visit("/")
 		b.wantText("Create a project")
 	})
@@ -79,7 +78,7 @@ func TestAccount(t *testing.T) {
 
 		third := c.open(t, s)
 		third.signIn("ada", password)
-		third.fill("#code", recovery[0]) // it works once
+		third.fill("#code", recovery[0]) // it can be used once
 		third.press("main form button")
 		third.wantText("Invalid two-factor code")
 		third.fill("#code", codeAfter(t, secret))
@@ -106,7 +105,7 @@ func TestAccount(t *testing.T) {
 		b.wantText("You signed out.")
 		b.visit("/-/user_settings/profile")
 		b.wantPath("/users/sign_in")
-		// What the browser kept of the pages before shows nothing either.
+		// Pages in the browser cache do not give access either.
 		b.do(chromedp.Evaluate(`fetch("/api/v4/user").then(r => window.status_ = r.status)`, nil), chromedp.Poll(`window.status_ === 401`, nil))
 	})
 }
@@ -128,7 +127,7 @@ func TestForcedPassword(t *testing.T) {
 	b.wantPath("/")
 }
 
-// TestKeys uses the keyboard and the switch of the theme.
+// TestKeys uses keyboard shortcuts and the theme switch.
 func TestKeys(t *testing.T) {
 	s, c := start(t), launch(t)
 	s.user(t, "eve")
@@ -147,7 +146,7 @@ func TestKeys(t *testing.T) {
 	b.do(typed("g"), typed("g"), chromedp.WaitReady(`a[aria-current][href="/dashboard/groups"]`, chromedp.ByQuery))
 }
 
-// step is a part of a test that the next ones stand on.
+// step runs a part of a test that later parts depend on.
 func step(t *testing.T, name string, f func(t *testing.T)) {
 	t.Helper()
 	if !t.Run(name, f) {
@@ -172,7 +171,7 @@ func code(t *testing.T, secret string) string {
 	return code
 }
 
-// codeAfter is the next code: the present one may be used up.
+// codeAfter returns the next code, because the current one may have been used.
 func codeAfter(t *testing.T, secret string) string {
 	t.Helper()
 	code, err := totp.GenerateCode(secret, time.Now().Add(30*time.Second))

@@ -11,9 +11,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestSignOut signs out in one tab: the session is dead in the others, in the
-// pages that the browser kept, in the API, and for anyone who copied the
-// cookie. What someone else has signed in to stays.
+// TestSignOut signs out in one tab. The session must be invalid in other tabs, in
+// cached pages, in the API, and for a copy of the cookie. The session of another
+// user is not affected.
 func TestSignOut(t *testing.T) {
 	s, c := start(t), launch(t)
 	s.user(t, "ada")
@@ -25,29 +25,29 @@ func TestSignOut(t *testing.T) {
 	second.wantPath("/-/user_settings/profile")
 	session := first.session()
 	if status, body := s.with(t, session, "/api/v4/user"); status != 200 || !strings.Contains(body, `"ada"`) {
-		t.Fatalf("the cookie is worth %d: %s", status, body)
+		t.Fatalf("a request with the cookie returned %d: %s", status, body)
 	}
 	first.visit("/-/user_settings/emails")
 	first.do(chromedp.Click(`summary[aria-label="Your account"]`, chromedp.ByQuery))
 	first.press(`form[action="/users/sign_out"] button`)
 	first.wantText("You signed out.")
 	if first.session() != "" {
-		t.Error("the browser kept the cookie")
+		t.Error("the browser still has the cookie")
 	}
 
-	// The other tab still shows its page, whose form does nothing now.
+	// The other tab still shows its page, but its form has no effect.
 	second.fill("#name", "Somebody else")
 	second.press(`form[action="/-/user_settings/profile"] button`)
 	if text := second.text("main"); !strings.Contains(text, "Sign in") && !strings.Contains(text, "has expired") {
-		t.Errorf("the form of the other tab did something: %s", text)
+		t.Errorf("the form of the other tab had an effect: %s", text)
 	}
 	second.visit("/-/user_settings/profile")
 	second.wantPath("/users/sign_in")
-	// Back shows nothing that was kept.
+	// Back shows no cached page.
 	first.do(chromedp.NavigateBack(), chromedp.WaitReady("main", chromedp.ByQuery))
 	first.do(chromedp.Reload(), chromedp.WaitReady("main", chromedp.ByQuery))
 	first.wantPath("/users/sign_in")
-	// Neither does the cookie, for anyone who has it.
+	// A copy of the cookie is invalid, too.
 	for path, want := range map[string]int{"/api/v4/user": 401, "/-/user_settings/profile": 303, "/admin": 303} {
 		if status, body := s.with(t, session, path); status != want {
 			t.Errorf("%s with the old cookie: status %d, want %d: %s", path, status, want, body)
@@ -60,7 +60,7 @@ func TestSignOut(t *testing.T) {
 	}
 }
 
-// session is the value of the cookie, empty without one.
+// session returns the value of the session cookie, or an empty string.
 func (b *tab) session() string {
 	b.t.Helper()
 	value := ""
@@ -76,7 +76,7 @@ func (b *tab) session() string {
 	return value
 }
 
-// with asks for a path with a session cookie, and follows no redirect.
+// with requests a path with a session cookie, and follows no redirect.
 func (s *server) with(t *testing.T, session, path string) (int, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), "GET", s.url+path, nil)

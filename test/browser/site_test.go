@@ -10,9 +10,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestSite publishes a site for members, and looks at it as one who has to sign
-// in on the way: the browser is sent to the server, and comes back to the page
-// where it began. Browsers find every host below localhost on this machine.
+// TestSite publishes a Pages site for members. A user who is not signed in is
+// redirected to the server to sign in, and then back to the requested page. Browsers
+// resolve every host below localhost to this machine.
 func TestSite(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -74,12 +74,12 @@ func TestSite(t *testing.T) {
 	if address != site {
 		t.Errorf("ada is at %s, want %s", address, site)
 	}
-	// Who is not signed in does so on the way.
+	// A user who is not signed in signs in on the way.
 	stranger.do(chromedp.Navigate(site), chromedp.WaitVisible("#login", chromedp.ByQuery))
 	stranger.fill("#login", "mary")
 	stranger.fill("#password", password)
 	stranger.do(chromedp.Click("main form button.main", chromedp.ByQuery), chromedp.WaitVisible("body > p", chromedp.ByQuery))
-	stranger.has("h1", "404 Not Found") // it is not for her
+	stranger.has("h1", "404 Not Found") // they have no access
 	s.call(t, "POST", "/projects/ada%2Fsite/members", url.Values{"username": {"mary"}, "access_level": {"10"}})
 	stranger.do(chromedp.Navigate(site))
 	stranger.has("p", "For members")

@@ -11,7 +11,7 @@ import (
 )
 
 // TestWriting writes comments with the keyboard: completion, the toolbar, a draft
-// that survives a reload, an image that is pasted, and a quick action.
+// that survives a reload, a pasted image, and a quick action.
 func TestWriting(t *testing.T) {
 	s, c := start(t), launch(t)
 	s.user(t, "ada")
@@ -61,7 +61,7 @@ func TestWriting(t *testing.T) {
 	keys(kb.ArrowDown, kb.Escape)
 	b.do(chromedp.Poll(`document.querySelector("#complete").hidden`, nil), chromedp.Evaluate(clear, nil))
 
-	// The toolbar and its keys; a list goes on.
+	// The toolbar and its shortcuts; lists are continued.
 	keys("bold")
 	b.do(chromedp.Evaluate(`document.querySelector("#note").select()`, nil), chromedp.Click(`.toolbar [aria-label=Bold]`, chromedp.ByQuery))
 	value("**bold**")
@@ -71,7 +71,7 @@ func TestWriting(t *testing.T) {
 	keys("- [x] one", kb.Enter, "two", kb.Enter, kb.Enter, "end")
 	value("- [x] one\n- [ ] two\nend")
 
-	// The draft is there after a reload, and gone when it was sent.
+	// The draft survives a reload, and is deleted when the comment is created.
 	b.do(chromedp.Poll(`Object.keys(localStorage).some(k => k.startsWith("svc.draft:"))`, nil))
 	b.visit(at)
 	value("- [x] one\n- [ ] two\nend")
@@ -87,7 +87,7 @@ func TestWriting(t *testing.T) {
 	b.visit(at)
 	value("")
 
-	// A quick action alone leaves no comment.
+	// A quick action without other text creates no comment.
 	keys("/clos")
 	listed("/close")
 	keys(kb.Enter)

@@ -3,15 +3,14 @@
 // scripts/test uses it in two ways.
 //
 // In packages whose tests start whole servers it selects tests, and prints a regular
-// expression for them. A test is selected if it, or a function of its package's tests
-// that it calls, starts a goroutine, or uses a channel, a lock or a wait group. With
-// -waiting, one that waits for a background job or another condition is selected too:
-// the requests of such a test and the job are concurrent, but rarely at once. The other
-// tests there send requests in sequence. All would take half an hour under the race
-// detector.
+// expression for them. It selects a test that starts a goroutine or uses a channel, a
+// lock or a wait group, also in a helper of the same package. With -waiting, it also
+// selects a test that waits for a background job or another condition, because its
+// requests may run concurrently with the job. The other tests send requests
+// sequentially. All tests would take half an hour under the race detector.
 //
-// Of other packages it selects, with -packages, those whose code or tests start
-// goroutines or use channels, locks or atomic values, and prints their directories.
+// With -packages, it prints the directories of the other packages whose code or tests
+// start goroutines or use channels, locks or atomic values.
 //
 // usage: racelist [-packages | -waiting] DIRECTORY...
 package main
@@ -129,18 +128,18 @@ func parse(dir, pattern string) ([]*ast.File, error) {
 	return files, nil
 }
 
-// function is what is known of the functions, or of the methods, of one name. The
-// names of methods start with a dot, whatever their types are.
+// function has the properties of all functions or methods with one name. The names
+// of methods start with a dot, whatever their types are.
 type function struct {
 	concurrent bool
-	types      int             // that have a method of this name
+	types      int             // number of types with a method of this name
 	uses       map[string]bool // the functions and methods that it calls, or passes on
 }
 
-// choose returns the names of the tests that do several things at once, and of those
-// that wait if waiting is set. It does not
-// know types: a test that reads a field, or calls a method, seems to use all methods
-// of that name. Therefore a method that is concurrent has a name of its own.
+// choose returns the names of the concurrent tests, and of those that wait if
+// waiting is set. It has no type information: a test that reads a field or calls a
+// method is treated as using all methods with that name. Therefore the name of a
+// concurrent method must be unique.
 func choose(files []*ast.File, waiting bool) ([]string, error) {
 	known, fields := map[string]*function{}, map[string]bool{}
 	for _, f := range files {
@@ -171,7 +170,7 @@ func choose(files []*ast.File, waiting bool) ([]string, error) {
 			continue
 		}
 		if method, ok := strings.CutPrefix(name, "."); ok && (fields[method] || known[name].types > 1) {
-			return nil, fmt.Errorf("the method %s is concurrent: give no field or method of another type this name", method)
+			return nil, fmt.Errorf("the method %s is concurrent: its name must not be used for a field or method of another type", method)
 		}
 		if strings.HasPrefix(name, "Test") && name != "TestMain" {
 			tests = append(tests, name)
@@ -180,7 +179,7 @@ func choose(files []*ast.File, waiting bool) ([]string, error) {
 	return tests, nil
 }
 
-// addFields adds the names of the fields of a file's types.
+// addFields adds the names of the fields of the types in a file.
 func addFields(fields map[string]bool, file *ast.File) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		if s, ok := n.(*ast.StructType); ok {
@@ -194,7 +193,7 @@ func addFields(fields map[string]bool, file *ast.File) {
 	})
 }
 
-// study adds what a function does by itself.
+// study adds the properties of a function itself.
 func study(known map[string]*function, d *ast.FuncDecl, waiting bool) {
 	name := d.Name.Name
 	if d.Recv != nil {
@@ -227,9 +226,9 @@ func study(known map[string]*function, d *ast.FuncDecl, waiting bool) {
 	})
 }
 
-// use notes expressions that may be a function or a method: one that is called,
-// passed on or stored. The names of fields and variables are not: many helpers are
-// called so.
+// use records expressions that may be a function or a method: those that are called,
+// passed as arguments or stored. Names of fields and variables are not recorded,
+// because many helpers have the same names.
 func (f *function) use(list ...ast.Expr) {
 	for _, e := range list {
 		switch e := e.(type) {

@@ -44,10 +44,10 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// waits are tests that wait for background jobs.
+// waits is a test file with tests that wait for background jobs.
 const waits = `func TestA(t *testing.T) { s.Queue.Idle(ctx) }; func TestB(t *testing.T) { waittest.For(t, "", f) }; func TestC(t *testing.T) { call() }`
 
-// TestChooseWaiting selects tests that wait if they are asked for.
+// TestChooseWaiting checks that tests that wait are selected only with waiting.
 func TestChooseWaiting(t *testing.T) {
 	t.Parallel()
 	f, err := parser.ParseFile(token.NewFileSet(), "x_test.go", "package x\n"+waits, parser.SkipObjectResolution)
@@ -59,7 +59,7 @@ func TestChooseWaiting(t *testing.T) {
 	}
 }
 
-// TestAmbiguous has names that would choose tests which do one thing after another.
+// TestAmbiguous checks names that would select sequential tests.
 func TestAmbiguous(t *testing.T) {
 	t.Parallel()
 	const watches = `func (x x) watch() { select {} };`

@@ -1,5 +1,5 @@
-// Package script runs scenarios with the programs that users use: git and ssh,
-// against a whole server. Each testdata/*.txtar is one; in testdata/ci a runner
-// of the test works off what the pushes start. The commands beside those of
-// testscript are described at their functions.
+// Package script runs scenarios with git and ssh against a whole server. Each file
+// testdata/*.txtar is a scenario; in testdata/ci, a simulated runner runs the jobs
+// of pushes. The commands in addition to those of testscript are described at their
+// functions.
 package script

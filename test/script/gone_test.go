@@ -18,15 +18,15 @@ import (
 	"svc/internal/waittest"
 )
 
-// bigProject makes a project of alice's whose repository takes a while to
-// send, and gives the directory of it.
+// bigProject creates a project of alice with a repository that takes several seconds
+// to send, and returns its directory.
 func bigProject(t *testing.T, s *apptest.Server) (token, dir string) {
 	t.Helper()
 	_, token = s.User(t, "alice")
 	s.Check(t, apptest.Call{Do: "POST /projects", As: token, JSON: `{"name":"big","visibility":"public"}`, Status: 201})
 	work := t.TempDir()
 	gittest.Run(t, work, "init", "-q", "--initial-branch=main", ".")
-	noise := make([]byte, 16<<20) // more than pipes and sockets hold
+	noise := make([]byte, 16<<20) // more than the buffers of pipes and sockets
 	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
 	if err := os.WriteFile(filepath.Join(work, "big"), noise, 0o600); err != nil {
 		t.Fatal(err)
@@ -57,8 +57,8 @@ func sending(t *testing.T, dir string) int {
 	return n
 }
 
-// TestClientGone lets clients leave in the middle of a clone, by both doors
-// and both kinds of protocol: their git processes end.
+// TestClientGone disconnects clients during a clone, over HTTP and SSH and with both
+// protocol versions, and checks that the git processes end.
 func TestClientGone(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *apptest.Server) {
@@ -84,10 +84,10 @@ func TestClientGone(t *testing.T) {
 			if _, err := io.ReadFull(res.Body, start); err != nil {
 				t.Fatalf("%s: %v: %.200q", protocol, err, start)
 			}
-			if protocol == "version=0" { // of version 2 git may have made all for the spool by now
+			if protocol == "version=0" { // with version 2, git may already have written everything to the spool
 				waittest.For(t, protocol+": git sends", func() bool { return sending(t, dir) > 0 })
 			}
-			res.Body.Close() // with most of it to come: the connection is closed
+			res.Body.Close() // closes the connection before most of the response was sent
 			waittest.For(t, protocol+": git ends", func() bool { return sending(t, dir) == 0 })
 		}
 
@@ -120,13 +120,13 @@ func TestClientGone(t *testing.T) {
 	})
 }
 
-// forever is an input that is open and silent.
+// forever is a reader that never returns.
 type forever struct{}
 
 // Read implements io.Reader.
 func (forever) Read([]byte) (int, error) { select {} }
 
-// packets puts lines into packets; an empty one is the delimiter of sections.
+// packets encodes lines as packets; an empty line is a delimiter packet.
 func packets(lines ...string) string {
 	var b strings.Builder
 	for _, line := range lines {
@@ -144,8 +144,8 @@ func packets(lines ...string) string {
 
 func packet(line string) string { return fmt.Sprintf("%04x%s", len(line)+4, line) }
 
-// TestCraftedPacks sends packs that no git would send: each is refused with a
-// reason, and leaves nothing behind.
+// TestCraftedPacks pushes packs that git would not create. Each is rejected with a
+// reason, and leaves no files behind.
 func TestCraftedPacks(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *apptest.Server) {
@@ -181,7 +181,7 @@ func TestCraftedPacks(t *testing.T) {
 			ref  string
 			id   string
 			pack []byte
-			want string // in the answer
+			want string // part of the response
 		}{
 			{"missing tree and blob", "refs/heads/x", commit, pack(commit), "ng refs/heads/x unpacker error"},
 			{"missing blob", "refs/heads/x", commit, pack(commit, tree), "ng refs/heads/x unpacker error"},
@@ -202,7 +202,8 @@ func TestCraftedPacks(t *testing.T) {
 			{"name that is long", "refs/heads/" + strings.Repeat("a/", 2000), commit, whole, "funny refname"},
 			{"head", "HEAD", commit, whole, "funny refname"},
 			{"our own", "refs/svc/x", commit, whole, "hidden"},
-			// Git takes what follows a NUL for capabilities; the name ends before.
+			// Git treats the text after a NUL as capabilities; the ref name ends
+			// before it.
 			{"name with a NUL", "refs/heads/..\x00x", commit, whole, "funny refname"},
 			{"and one that is good", "refs/heads/good", commit, whole, "ok refs/heads/good"},
 		} {
@@ -224,7 +225,7 @@ func TestCraftedPacks(t *testing.T) {
 				t.Errorf("%s: %d %q, want %q", c.name, got.Status, got.Body, c.want)
 			}
 			if strings.Contains(string(got.Body), dir) {
-				t.Errorf("%s: the answer tells where the repository lies: %s", c.name, got.Body)
+				t.Errorf("%s: the response contains the path of the repository: %s", c.name, got.Body)
 			}
 			if err := checkRepository(dir); err != nil {
 				t.Errorf("%s: %v", c.name, err)

@@ -17,14 +17,14 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// TestPipelines runs the scenarios of CI: real pushes, and jobs that a runner
-// of the test works off by the protocol of runners.
+// TestPipelines runs the CI/CD scenarios: real pushes, and jobs that a simulated
+// runner runs with the API of runners.
 func TestPipelines(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) { run(t, s, "testdata/ci") }, apptest.SSH)
 }
 
-// runnerOf is the runner of a script.
+// runnerOf returns the runner of a script.
 func runnerOf(ts *testscript.TestScript) *runner {
 	r, _ := ts.Value("runner").(*runner)
 	if r == nil || r.token == "" {
@@ -33,8 +33,8 @@ func runnerOf(ts *testscript.TestScript) *runner {
 	return r
 }
 
-// runner PROJECT... makes a runner for jobs of the projects, as the one that
-// the command "as" has chosen.
+// runner PROJECT... creates a runner for the jobs of the projects, as the user that
+// the command "as" has selected.
 func (c command) runner(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: runner PROJECT...")
@@ -51,7 +51,7 @@ func (c command) runner(ts *testscript.TestScript, neg bool, args []string) {
 	r.url, r.token, r.dir, r.seen = c.URL+"/api/v4", made.Token, ts.MkAbs(ts.Getenv("WORK")), map[string]*work{}
 }
 
-// take has the runner take all jobs that wait; they run then.
+// take requests all pending jobs, which are running then.
 func (c command) take(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: take")
@@ -60,8 +60,8 @@ func (c command) take(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(runnerOf(ts).takeJobs())
 }
 
-// work [NAME...] has the runner take all jobs that wait and run the named ones
-// to their end; without names all, and those that follow, until none is left.
+// work [NAME...] requests all pending jobs and runs the named ones; without names,
+// it runs all jobs, including following ones, until none is pending.
 func (c command) work(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
 		ts.Fatalf("usage: work [NAME...]")
@@ -84,8 +84,8 @@ func (c command) work(ts *testscript.TestScript, neg bool, args []string) {
 	c.settle(ts)
 }
 
-// fail NAME REASON has the runner take all jobs that wait and end one of them
-// without having run its script. With ! the server must refuse to hear of it.
+// fail NAME REASON requests all pending jobs and ends one of them with a failure
+// reason, without running its script. With "!" the server must reject the failure.
 func (c command) fail(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 2 {
 		ts.Fatalf("usage: [!] fail NAME REASON")
@@ -107,8 +107,8 @@ func (c command) fail(ts *testscript.TestScript, neg bool, args []string) {
 	c.settle(ts)
 }
 
-// variable JOB KEY prints a variable as the runner got it: its value, and its
-// flags behind.
+// variable JOB KEY prints a variable as the runner received it: its value, then its
+// flags.
 func (c command) variable(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: variable JOB KEY")
@@ -134,10 +134,10 @@ func (c command) variable(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// pipeline PROJECT QUERY WANT compares the newest pipeline that a query of the
-// list finds with "status | job:status …", the jobs and trigger jobs in the
-// order of their names; or with "none". $pipeline is its id, and $job_NAME the
-// id of each job.
+// pipeline PROJECT QUERY WANT compares the newest pipeline in the list with a query
+// with "status | job:status …", with jobs and trigger jobs ordered by name, or with
+// "none". It sets $pipeline to the ID of the pipeline, and $job_NAME to the ID of
+// each job.
 func (c command) pipeline(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
 		ts.Fatalf("usage: pipeline PROJECT QUERY WANT")
@@ -180,7 +180,7 @@ func letters(r rune) rune {
 	return '_'
 }
 
-// log NAME prints the log of a job of the pipeline that was looked at last.
+// log NAME prints the log of a job of the last compared pipeline.
 func (c command) log(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: log NAME")
@@ -189,8 +189,8 @@ func (c command) log(ts *testscript.TestScript, neg bool, args []string) {
 	c.api(ts, false, []string{ts.Getenv("me"), "GET /projects/" + url.PathEscape(ts.Getenv("project")) + "/jobs/" + id + "/trace", "200"})
 }
 
-// tick PROJECT DURATION lets time pass for a project, and has done what it asks
-// for. The clock stays where it is: other scripts go by it too.
+// tick PROJECT DURATION makes the timestamps of a project older and runs what is
+// due. It does not move the clock, because other scripts use it.
 func (c command) tick(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: tick PROJECT DURATION")
@@ -209,14 +209,15 @@ func (c command) tick(ts *testscript.TestScript, neg bool, args []string) {
 	c.settle(ts)
 }
 
-// settle waits until the queue has done its work.
+// settle waits until the background jobs have run.
 func (c command) settle(ts *testscript.TestScript) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	ts.Check(c.Queue.Idle(ctx))
 }
 
-// let NAME PATH takes a value out of the JSON that was printed last: 0.id.
+// let NAME PATH sets a variable to a value of the JSON that was printed last, such
+// as 0.id.
 func (c command) let(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: let NAME PATH")
@@ -224,8 +225,8 @@ func (c command) let(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], valueAt(ts, args[1]))
 }
 
-// is PATH VALUE compares a value in the JSON that was printed last: texts and
-// numbers as they are, everything else as JSON.
+// is PATH VALUE compares a value in the JSON that was printed last: strings and
+// numbers as text, everything else as JSON.
 func (c command) is(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 2 {
 		ts.Fatalf("usage: is PATH VALUE")
@@ -273,7 +274,7 @@ func valueAt(ts *testscript.TestScript, path string) string {
 
 var done = regexp.MustCompile(`^20[0-9]$`)
 
-// ask sends a request as the one that the command "as" has chosen.
+// ask sends a request as the user that the command "as" has selected.
 func (c command) ask(ts *testscript.TestScript, do, body string, into any) {
 	status, text := c.exchange(ts, ts.Getenv("me"), do, body)
 	if !done.MatchString(strconv.Itoa(status)) {

@@ -19,18 +19,18 @@ import (
 	"testing"
 )
 
-// runner works off jobs by the calls of the public runner. What a job is to do
-// stands in its CI file: the scripts are run by sh in a directory of the job,
-// with its variables, the artifacts that it depends on, and nothing else.
+// runner runs jobs with the API calls of the public runner. The scripts of the CI/CD
+// configuration are run by sh in a directory of the job, with only its variables and
+// the artifacts that it depends on.
 type runner struct {
-	url   string // of the API
+	url   string // URL of the API
 	token string
 	dir   string
-	held  []*work // that run
+	held  []*work // running jobs
 	seen  map[string]*work
 }
 
-// work is a job as the runner gets it.
+// work is a job as returned by the API.
 type work struct {
 	ID      int64
 	Token   string
@@ -65,8 +65,8 @@ type work struct {
 	}
 }
 
-// send sends a request with the token of a job and gives the answer when its
-// status is the one that is expected.
+// send sends a request with the token of a job and returns the response if it has
+// one of the expected statuses.
 func (r *runner) send(method, path string, j *work, header http.Header, body io.Reader, status ...int) ([]byte, int, error) {
 	req, err := http.NewRequest(method, r.url+path, body)
 	if err != nil {
@@ -97,7 +97,7 @@ func (r *runner) send(method, path string, j *work, header http.Header, body io.
 
 func asJSON() http.Header { return http.Header{"Content-Type": {"application/json"}} }
 
-// takeJobs asks for jobs until none waits. Those that it gets run from then on.
+// takeJobs requests jobs until none is pending. The jobs are running then.
 func (r *runner) takeJobs() error {
 	for {
 		body := fmt.Sprintf(`{"token":%q,"system_id":"s_script","info":{"name":"script","executor":"shell"}}`, r.token)
@@ -114,7 +114,8 @@ func (r *runner) takeJobs() error {
 	}
 }
 
-// drop takes a job out of those that run; nil when there is none of the name.
+// drop removes a job from the running ones and returns it, or nil if there is none
+// with the name.
 func (r *runner) drop(name string) *work {
 	for i, j := range r.held {
 		if j.JobInfo.Name == name {
@@ -125,7 +126,7 @@ func (r *runner) drop(name string) *work {
 	return nil
 }
 
-// run does what a job asks for and tells the server how it ended.
+// run runs a job and reports its result to the server.
 func (r *runner) run(j *work) error {
 	dir, err := os.MkdirTemp(r.dir, "job-")
 	if err != nil {
@@ -164,7 +165,7 @@ func (r *runner) run(j *work) error {
 	return r.finish(j, log.String(), code, "")
 }
 
-// finish sends the log, in two pieces, and the end of a job.
+// finish sends the log, in two parts, and the result of a job.
 func (r *runner) finish(j *work, log string, code int, reason string) error {
 	for at := 0; at < len(log); {
 		piece := log[at:]
@@ -190,8 +191,8 @@ func (r *runner) finish(j *work, log string, code int, reason string) error {
 	return err
 }
 
-// environment is what the scripts of a job see. References in values are
-// expanded by the runner, and files are written by it.
+// environment returns the environment of the scripts of a job. The runner expands
+// references in values and writes file variables.
 func (j *work) environment(dir string) ([]string, error) {
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0"}
 	for _, v := range j.Variables {
@@ -225,7 +226,7 @@ func (j *work) value(key string) string {
 	return ""
 }
 
-// upload sends the artifacts that a job asks for after an end like this.
+// upload sends the artifacts of a job that has ended with success or failure.
 func (r *runner) upload(j *work, dir string, success bool) error {
 	for _, a := range j.Artifacts {
 		when := "on_success"
@@ -275,7 +276,7 @@ func (r *runner) upload(j *work, dir string, success bool) error {
 	return nil
 }
 
-// collect reads a file, or all below a directory.
+// collect reads a file, or all files below a directory.
 func collect(dir, root string, into map[string][]byte) error {
 	return filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -290,7 +291,7 @@ func collect(dir, root string, into map[string][]byte) error {
 	})
 }
 
-// packed returns files in the format of an artifact.
+// packed archives files in the format of an artifact.
 func packed(format string, files map[string][]byte) (name string, content []byte, err error) {
 	var out bytes.Buffer
 	if format == "zip" {
@@ -328,7 +329,7 @@ func unzip(dir string, content []byte) error {
 	return os.CopyFS(dir, z)
 }
 
-// TestRunnerPacks lets the runner of the scripts pack and unpack.
+// TestRunnerPacks checks that the runner can unpack what it packs.
 func TestRunnerPacks(t *testing.T) {
 	t.Parallel()
 	_, content, err := packed("zip", map[string][]byte{"a/b.txt": []byte("one")})

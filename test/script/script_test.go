@@ -35,7 +35,7 @@ func TestScripts(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) { run(t, s, "testdata") }, apptest.SSH)
 }
 
-// TestSettings runs those that change settings of the instance.
+// TestSettings runs the scenarios that change settings of the instance.
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) { run(t, s, "testdata/settings") }, apptest.SSH)
@@ -45,7 +45,7 @@ func run(t *testing.T, s *apptest.Server, dir string) {
 	testscript.Run(t, params(s, testscript.Params{Dir: dir}))
 }
 
-// params adds the environment and the commands of scripts.
+// params adds the environment and the commands of the scripts.
 func params(s *apptest.Server, p testscript.Params) testscript.Params {
 	p.Setup, p.RequireUniqueNames = func(e *testscript.Env) error { return setup(s, e) }, true
 	p.Cmds = map[string]func(*testscript.TestScript, bool, []string){
@@ -72,8 +72,8 @@ func params(s *apptest.Server, p testscript.Params) testscript.Params {
 	return p
 }
 
-// setup gives a script its own environment: nothing of the machine's
-// configuration reaches its programs.
+// setup gives a script a clean environment, independent of the configuration of the
+// machine.
 func setup(s *apptest.Server, e *testscript.Env) error {
 	e.Values["runner"] = &runner{}
 	for name, value := range map[string]string{
@@ -88,12 +88,12 @@ func setup(s *apptest.Server, e *testscript.Env) error {
 	return os.WriteFile(filepath.Join(e.WorkDir, ".gitconfig"), []byte("[init]\n\tdefaultBranch = main\n[protocol \"file\"]\n\tallow = always\n[advice]\n\tdetachedHead = false\n"), 0o600)
 }
 
-// command are the commands of scripts.
+// command has the additional commands of scripts.
 type command struct{ *apptest.Server }
 
-// user NAME makes an account with an SSH key. Names are the script's own: the
-// account is called $NAME, its token is $NAME_token, its password is that of
-// every test user, and its key is in $WORK/NAME.key.
+// user NAME creates a user with an SSH key. NAME is local to the script: the
+// username is $NAME, the token is $NAME_token, the password is that of all test
+// users, and the key is in $WORK/NAME.key.
 func (c command) user(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: user NAME")
@@ -113,7 +113,7 @@ func (c command) user(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(name+"_id", strconv.FormatInt(u.ID, 10))
 }
 
-// newKey writes a private key to NAME.key and gives the public one.
+// newKey writes a private key to NAME.key and returns the public key.
 func newKey(ts *testscript.TestScript, name string) string {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	ts.Check(err)
@@ -125,8 +125,8 @@ func newKey(ts *testscript.TestScript, name string) string {
 	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))
 }
 
-// as NAME makes the account the one that git speaks for: $HTTP is the address
-// of the server with its token, and ssh uses its key. "no one" has neither.
+// as NAME selects the user for git: $HTTP is the URL of the server with the token of
+// the user, and ssh uses the key of the user. "no one" has neither.
 func (c command) as(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: as NAME")
@@ -143,8 +143,8 @@ func (c command) as(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("SSH_COMMAND", line+" -p "+ts.Getenv("SSH_PORT")+" git@"+ts.Getenv("SSH_HOST"))
 }
 
-// api NAME "METHOD /path" STATUS [JSON] sends a request below /api/v4; the
-// answer is the standard output.
+// api NAME "METHOD /path" STATUS [JSON] sends a request below /api/v4 and prints the
+// response.
 func (c command) api(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 || len(args) > 4 {
 		ts.Fatalf(`usage: api NAME "METHOD /path" STATUS [JSON]`)
@@ -160,7 +160,7 @@ func (c command) api(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// exchange sends a request below /api/v4 for an account, or for root.
+// exchange sends a request below /api/v4 as a user or as root.
 func (c command) exchange(ts *testscript.TestScript, name, do, body string) (status int, answer []byte) {
 	method, path, _ := strings.Cut(do, " ")
 	r, err := http.NewRequest(method, c.URL+"/api/v4"+path, strings.NewReader(body))
@@ -189,7 +189,7 @@ func (c command) deployKey(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 }
 
-// twoFactor NAME turns two-factor authentication on.
+// twoFactor NAME enables two-factor authentication for a user.
 func (c command) twoFactor(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: twofactor NAME")
@@ -200,7 +200,7 @@ func (c command) twoFactor(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 }
 
-// expireKey NAME ends the time of the keys of an account.
+// expireKey NAME expires the SSH keys of a user.
 func (c command) expireKey(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: expirekey NAME")
@@ -211,7 +211,7 @@ func (c command) expireKey(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 }
 
-// readOnly PROJECT on|off makes a repository read-only, as a move does.
+// readOnly PROJECT on|off makes a repository read-only, as during a storage move.
 func (c command) readOnly(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: readonly PROJECT on|off")
@@ -220,7 +220,7 @@ func (c command) readOnly(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 }
 
-// sh SCRIPT runs a line in a shell, for pipes and for what needs splitting.
+// sh SCRIPT runs a command line in a shell, for pipes and word splitting.
 func (c command) sh(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 1 {
 		ts.Fatalf("usage: sh SCRIPT")
@@ -234,8 +234,8 @@ func (c command) sh(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// whole PROJECT checks the repository of a project on the disk: git finds no
-// fault, and no push has left anything behind.
+// whole PROJECT checks the repository of a project on disk: git fsck finds no
+// errors, and no push has left files behind.
 func (c command) whole(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: whole PROJECT")
@@ -243,7 +243,7 @@ func (c command) whole(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(checkRepository(repositoryOf(c.Server, args[0])))
 }
 
-// repositoryOf is the directory of a project's repository.
+// repositoryOf returns the directory of the repository of a project.
 func repositoryOf(s *apptest.Server, path string) string {
 	var id int64
 	if err := s.DB.QueryRowContext(context.Background(), `SELECT id FROM projects WHERE full_path = ?`, path).Scan(&id); err != nil {
@@ -275,7 +275,7 @@ func checkRepository(dir string) error {
 	return err
 }
 
-// each is for tests that need more than a script.
+// each runs a test that needs more than a script, with each kind of database.
 func each(t *testing.T, f func(t *testing.T, s *apptest.Server)) {
 	t.Helper()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) { f(t, apptest.Start(t, src, apptest.SSH)) })
