@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// request sends JSON to a program, with the token of root, and reads what it answers.
+// request sends JSON as root and decodes the response.
 func request(t *testing.T, method, url, body string, status int, into any) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
@@ -43,8 +43,8 @@ func request(t *testing.T, method, url, body string, status int, into any) {
 	}
 }
 
-// alertmanager starts Debian's Alertmanager, which sends to an address, and
-// gives its own.
+// alertmanager starts Debian's Alertmanager with a webhook receiver, and returns its
+// address.
 func alertmanager(t *testing.T, receivers string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -83,7 +83,7 @@ func alertmanager(t *testing.T, receivers string) string {
 	return url
 }
 
-// alertRow is an alert as the server shows it.
+// alertRow is an alert in the API of the server.
 type alertRow struct {
 	IID         int64
 	Title       string
@@ -101,8 +101,8 @@ type alertRow struct {
 	Annotations map[string]string
 }
 
-// TestAlertmanager has Debian's Alertmanager tell of alerts that fire and that
-// are over, with a bearer's token and with a password.
+// TestAlertmanager checks that alerts of Debian's Alertmanager are created and
+// resolved, with a bearer token and with a password.
 func TestAlertmanager(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *server) {
@@ -192,7 +192,7 @@ receivers:
 			return issue.State == "closed"
 		})
 
-		// What fires again is another alert.
+		// An alert that fires again after it was resolved is a new alert.
 		began = time.Now().UTC().Truncate(time.Second)
 		post(one, "")
 		waitFor(t, "it fires again", func() bool {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// cliHosting keeps a group, a project and its repository from a terminal.
+// cliHosting manages a group, a project and its repository with the command.
 func cliHosting(t *testing.T, c cli, userID string) {
 	var made struct {
 		ID         int64  `json:"id"`
@@ -43,7 +43,7 @@ type cliProjectJSON struct {
 	Topics        []string `json:"topics"`
 }
 
-// cliProject makes a project, changes and lists it, and gives its id.
+// cliProject creates, changes and lists a project, and returns its ID.
 func cliProject(t *testing.T, c cli, group string) string {
 	var p cliProjectJSON
 	c.json(t, &p, "project", "create", "--name", "Loom", "--namespace-id", group, "--initialize-with-readme", "true", "--topics", "brass,steam", "--visibility", "public")

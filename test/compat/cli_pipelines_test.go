@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// cliPipelines follows a pipeline from a terminal.
+// cliPipelines runs a pipeline and reads its jobs with the command.
 func cliPipelines(t *testing.T, c cli) {
 	var p struct {
 		ID int64 `json:"id"`

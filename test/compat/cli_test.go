@@ -8,9 +8,8 @@ import (
 	"testing"
 )
 
-// TestCLI runs the command of Debian's gitlab-cli, there called
-// python-gitlab, as a user at a terminal does. Each call takes the time that
-// it takes to start, so there are no more of them than needed.
+// TestCLI runs the command gitlab-cli, which Debian names python-gitlab. Starting it
+// is slow, so the test makes no more calls than necessary.
 func TestCLI(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *server) {
@@ -28,7 +27,7 @@ func TestCLI(t *testing.T) {
 	})
 }
 
-// cliUser makes a user, changes and lists them, and gives their id.
+// cliUser creates, changes and lists a user, and returns their ID.
 func cliUser(t *testing.T, c cli) string {
 	var ada struct {
 		ID       int64  `json:"id"`
@@ -117,7 +116,7 @@ func cliInstance(t *testing.T, c cli) {
 	}
 }
 
-// cli is the command with a server and a token.
+// cli is the command with the URL of a server and a token.
 type cli struct {
 	s     *server
 	token string
@@ -128,7 +127,7 @@ func (c cli) call(t *testing.T, args []string) (string, error) {
 	return c.s.command(t, append([]string{"/usr/bin/python-gitlab", "--server-url", c.s.url, "--private-token", c.token}, args...)...)
 }
 
-// run returns the output of a command that must succeed.
+// run returns the output of a command, which must succeed.
 func (c cli) run(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := c.call(t, args)
@@ -138,7 +137,7 @@ func (c cli) run(t *testing.T, args ...string) string {
 	return out
 }
 
-// json reads the JSON output of a command that must succeed.
+// json decodes the JSON output of a command, which must succeed.
 func (c cli) json(t *testing.T, into any, args ...string) {
 	t.Helper()
 	out := c.run(t, slices.Concat([]string{"-o", "json"}, args)...)
@@ -147,7 +146,7 @@ func (c cli) json(t *testing.T, into any, args ...string) {
 	}
 }
 
-// refused wants the command to fail with this message alone.
+// refused runs a command that must fail with exactly this message.
 func (c cli) refused(t *testing.T, message string, args ...string) {
 	t.Helper()
 	out, err := c.call(t, args)

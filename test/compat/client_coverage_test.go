@@ -23,22 +23,22 @@ import (
 var update = flag.Bool("update", false, "rewrite docs/user/api-clients.md and docs/user/api-parameters.md")
 
 const (
-	// clientsPath and parametersPath are generated.
+	// clientsPath and parametersPath are generated pages.
 	clientsPath    = "../../docs/user/api-clients.md"
 	parametersPath = "../../docs/user/api-parameters.md"
-	// refusedPath lists the parameters that endpoints refuse or ignore, with the
-	// reason; the server reads it too.
+	// refusedPath lists the parameters that endpoints reject or ignore, with the
+	// reason. The server reads it, too.
 	refusedPath = "../../internal/api/parameters.txt"
 	// fieldsPath lists the fields that are not sent, with the reason.
 	fieldsPath = "testdata/fields.txt"
 )
 
-// TestClientCoverage calls every method of client-go without a server, and looks
-// up its route, its parameters and the fields of its result in the OpenAPI
-// document of the binary. Every documented parameter of an endpoint that is served
-// must be bound, or listed in internal/api/parameters.txt; every field must be
-// sent, or listed in testdata/fields.txt. Fields that the public API does not send
-// either are listed there too; they do not count.
+// TestClientCoverage calls every method of client-go without a server, and looks up
+// its route, its parameters and the fields of its result in the OpenAPI document of
+// the binary. Every documented parameter of a supported endpoint must be bound, or
+// listed in internal/api/parameters.txt; every field must be returned, or listed in
+// testdata/fields.txt. Fields that the public API does not return either are also
+// listed there and not counted.
 func TestClientCoverage(t *testing.T) {
 	t.Parallel()
 	doc := readDocument(t, start(t))
@@ -67,15 +67,15 @@ func TestClientCoverage(t *testing.T) {
 }
 
 // clientMethod is a method of a service of client-go, with the request that it
-// makes.
+// sends.
 type clientMethod struct {
 	name, service string
 	method, path  string
 	options       []reflect.Type // structs of its parameters
-	result        reflect.Type   // nil without one
+	result        reflect.Type   // nil if there is none
 }
 
-// recorder is a transport that records requests and answers none.
+// recorder is an http.RoundTripper that records requests and returns an error.
 type recorder struct{ last *http.Request }
 
 func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -120,7 +120,7 @@ func clientMethods(t *testing.T) []clientMethod {
 
 // callMethod calls a method with placeholders for its arguments.
 func callMethod(f reflect.Value, m *clientMethod) {
-	defer func() { _ = recover() }() // a method that wants more than a placeholder
+	defer func() { _ = recover() }() // for methods that need more than a placeholder
 	var args []reflect.Value
 	for i := range f.Type().NumIn() {
 		t := f.Type().In(i)
@@ -190,7 +190,7 @@ type schema struct {
 	AdditionalProperties_ json.RawMessage `json:"additionalProperties"`
 }
 
-// route is an endpoint of the document as a pattern.
+// route is an endpoint of the document, with its path as a pattern.
 type route struct {
 	method, path string
 	pattern      *regexp.Regexp
@@ -223,8 +223,8 @@ func readDocument(t *testing.T, s *server) *document {
 	return d
 }
 
-// find returns the most exact route of a request; nil if there is none. HEAD is
-// answered wherever GET is.
+// find returns the most specific route of a request, or nil. HEAD is supported
+// wherever GET is.
 func (d *document) find(method, path string) *route {
 	if method == http.MethodHead {
 		method = http.MethodGet
@@ -239,7 +239,7 @@ func (d *document) find(method, path string) *route {
 	return found
 }
 
-// names are the parameters that an endpoint binds.
+// names returns the parameters that an endpoint binds.
 func (d *document) names(op operation) map[string]bool {
 	names := map[string]bool{}
 	for _, p := range op.Parameters {
@@ -255,13 +255,14 @@ func (d *document) names(op operation) map[string]bool {
 	return names
 }
 
-// plainName is a parameter without the brackets of lists and objects.
+// plainName returns the name of a parameter without the brackets of lists and
+// objects.
 func plainName(name string) string {
 	name, _, _ = strings.Cut(name, "[")
 	return name
 }
 
-// properties are those of a schema and of all that it may be.
+// properties returns the properties of a schema and of all its alternatives.
 func (d *document) properties(s *schema) map[string][]*schema {
 	found := map[string][]*schema{}
 	var walk func(s *schema, depth int)
@@ -284,24 +285,24 @@ func (d *document) properties(s *schema) map[string][]*schema {
 	return found
 }
 
-// coverage collects what is served.
+// coverage collects what is supported.
 type coverage struct {
 	doc     *document
 	refused map[string]exception
-	unsent  map[string]string // by type and field: reason
-	never   map[string]string // those that the public API does not send either
+	unsent  map[string]string // reasons by type and field
+	never   map[string]string // fields that the public API does not return either
 
-	methods []string // not served
+	methods []string // methods without an endpoint
 	count   map[string][2]int
 	params  map[string]map[string]string // by endpoint: parameter, state
 	fields  map[string]map[string]bool   // by type: field, sent
 }
 
-// exception is a parameter that is refused or ignored.
+// exception is a parameter that is rejected or ignored.
 type exception struct{ state, reason string }
 
-// servedIntegrations are the integrations that the server has. The client has methods
-// for others too: their endpoints are 404.
+// servedIntegrations are the integrations that the server supports. The client has
+// methods for others, too; their endpoints return 404.
 var servedIntegrations = []string{
 	"discord", "hangouts-chat", "matrix", "mattermost", "microsoft-teams", "pumble", "pushover", "slack", "telegram", "webex-teams",
 }
@@ -366,7 +367,7 @@ func (c *coverage) addParams(m clientMethod, r *route) {
 }
 
 // addListed adds the parameters of internal/api/parameters.txt that the client does
-// not have. None may be bound: it would be refused nowhere.
+// not have. None of them may be bound, because it would then be accepted.
 func (c *coverage) addListed(t *testing.T) {
 	for key, e := range c.refused {
 		words := strings.SplitN(key, " ", 3)
@@ -391,7 +392,7 @@ func (c *coverage) exception(method, path, name string) (exception, bool) {
 	return e, ok
 }
 
-// optionNames are the names that the fields of options have in requests.
+// optionNames returns the parameter names of the fields of options.
 func optionNames(t reflect.Type, query bool) []string {
 	var names []string
 	for i := range t.NumField() {
@@ -421,8 +422,8 @@ func optionNames(t reflect.Type, query bool) []string {
 	return names
 }
 
-// addFields looks up the fields of a type in schemas, and those of the types of
-// its fields.
+// addFields looks up the fields of a type in schemas, and recursively those of the
+// types of its fields.
 func (c *coverage) addFields(t reflect.Type, schemas []*schema, above map[reflect.Type]bool) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
@@ -538,7 +539,7 @@ func dataLines(t *testing.T, path string) func(yield func(string) bool) {
 	}
 }
 
-// clients is docs/user/api-clients.md.
+// clients renders docs/user/api-clients.md.
 func (c *coverage) clients() string {
 	var b strings.Builder
 	served, all := 0, 0
@@ -591,7 +592,7 @@ does not send either.
 	return b.String()
 }
 
-// parameters is docs/user/api-parameters.md.
+// parameters renders docs/user/api-parameters.md.
 func (c *coverage) parameters() string {
 	var b strings.Builder
 	states := map[string]int{}

@@ -13,7 +13,7 @@ import (
 	gitlab "gitlab.com/gitlab-org/api/client-go"
 )
 
-// dangerTools fetches danger.
+// dangerTools installs danger.
 var dangerTools = sync.OnceValues(func() (string, error) {
 	dir, err := filepath.Abs(filepath.Join("node", "danger"))
 	if err != nil {
@@ -30,8 +30,8 @@ var dangerTools = sync.OnceValues(func() (string, error) {
 	return dir, nil
 })
 
-// TestDanger has danger review a merge request: it reads the changes, writes a
-// summary and a comment on a line, and updates both when it runs again.
+// TestDanger reviews a merge request with danger: it reads the changes, writes a
+// summary and a comment on a line, and updates both in a second run.
 func TestDanger(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *server) {

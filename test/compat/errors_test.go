@@ -20,8 +20,8 @@ import (
 	gitlab "gitlab.com/gitlab-org/api/client-go"
 )
 
-// TestErrorTracking sets error tracking up by the public client and has programs
-// fail that use the public SDKs.
+// TestErrorTracking enables error tracking with the public client, and receives
+// errors from programs with the public SDKs.
 func TestErrorTracking(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *server) {
@@ -40,7 +40,7 @@ func TestErrorTracking(t *testing.T) {
 	}, "SVC_ERROR_BACKEND_NAME=sentry")
 }
 
-// goErrorTracking turns it on and gives the address for programs.
+// goErrorTracking enables error tracking and returns the DSN for SDKs.
 func goErrorTracking(t *testing.T, root *gitlab.Client, id int64) string {
 	t.Helper()
 	ask(root.ErrorTracking.GetErrorTrackingSettings(id)).missing(t)
@@ -70,7 +70,7 @@ var errNoPears = errors.New("there are no pears")
 
 func pick() { panic(fmt.Errorf("pick: %w", errNoPears)) }
 
-// goPanics recovers from panics with the SDK for Go.
+// goPanics reports a recovered panic with the Go SDK.
 func goPanics(t *testing.T, b *browser, at, dsn string) {
 	client, err := sentry.NewClient(sentry.ClientOptions{Dsn: dsn, Release: "orchard@2", Environment: "production", AttachStacktrace: true})
 	if err != nil {
@@ -119,7 +119,7 @@ func (b *browser) follow(t *testing.T, list string) string {
 	return html.UnescapeString(page)
 }
 
-// packages fetches the SDKs, as the lock pins them, once.
+// packages installs the SDKs in the versions of the lock file, once.
 var packages = sync.OnceValue(func() error {
 	if _, err := os.Stat(filepath.Join("node", "node_modules", "@sentry", "node", "package.json")); err == nil {
 		return nil
@@ -132,7 +132,7 @@ var packages = sync.OnceValue(func() error {
 	return nil
 })
 
-// nodeFalls runs a program that nothing catches the exception of.
+// nodeFalls runs a program with an uncaught exception.
 func nodeFalls(t *testing.T, b *browser, at, dsn string) {
 	if err := packages(); err != nil {
 		t.Fatalf("the SDK is missing, run scripts/setup: %v", err)
@@ -161,7 +161,7 @@ func nodeFalls(t *testing.T, b *browser, at, dsn string) {
 	}
 }
 
-// nodeVersion is that of the SDK in the lock.
+// nodeVersion returns the version of the SDK in the lock file.
 func nodeVersion(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("node", "package.json"))

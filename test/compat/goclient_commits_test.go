@@ -57,7 +57,7 @@ func goCommits(t *testing.T, h *hosting) {
 	same(t, "branches and tags with it", refs, []*gitlab.CommitRef{{Type: "branch", Name: "work"}, {Type: "tag", Name: "here"}})
 }
 
-// goCommitLists expects two commits on work after the one of main.
+// goCommitLists requires two commits on work after the one of main.
 func goCommitLists(t *testing.T, h *hosting, p *gitlab.Project) {
 	for _, test := range []struct {
 		name string
@@ -82,7 +82,7 @@ func goCommitLists(t *testing.T, h *hosting, p *gitlab.Project) {
 	}), title), []string{"move about", "change all", "Initial commit"})
 }
 
-// goPicks puts changes on other branches and takes them back.
+// goPicks cherry-picks and reverts commits.
 func goPicks(t *testing.T, h *hosting) {
 	p := h.project(t, "picks")
 	ask(h.ada.Branches.CreateBranch(p.ID, &gitlab.CreateBranchOptions{Branch: new("fix"), Ref: new("main")})).ok(t)

@@ -12,8 +12,8 @@ import (
 	gitlab "gitlab.com/gitlab-org/api/client-go"
 )
 
-// TestGoClientEnforced changes what a group enforces in its projects, integrations
-// that are no chat services, and the images of an alert.
+// TestGoClientEnforced changes settings that a group enforces for its projects,
+// integrations other than chat services, and the images of an alert.
 func TestGoClientEnforced(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *server) {

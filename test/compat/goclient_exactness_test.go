@@ -89,7 +89,7 @@ func goExactness(t *testing.T, h *hosting) {
 	same(t, "rule", []any{rule.PushAccessLevels[0].AccessLevel, rule.MergeAccessLevels[0].AccessLevel}, []any{gitlab.DeveloperPermissions, gitlab.MaintainerPermissions})
 }
 
-// withQuery adds a parameter that the client does not have.
+// withQuery adds a parameter that the client does not support.
 func withQuery(parameter string) gitlab.RequestOptionFunc {
 	return func(r *retryablehttp.Request) error {
 		r.URL.RawQuery = strings.TrimPrefix(r.URL.RawQuery+"&"+parameter, "&")
@@ -97,7 +97,8 @@ func withQuery(parameter string) gitlab.RequestOptionFunc {
 	}
 }
 
-// goConfiguration checks the CI file, push options and refs that tools use.
+// goConfiguration checks the CI/CD configuration, push options and refs that tools
+// use.
 func goConfiguration(t *testing.T, h *hosting) {
 	tools := h.project(t, "tools")
 	h.write(t, tools, "main", "templates/greet.yml", "spec:\n  inputs: {who: {default: all}}\n---\ngreet:\n  script:\n    - echo hello $[[ inputs.who ]]\n", "Add a component")

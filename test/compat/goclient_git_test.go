@@ -12,8 +12,8 @@ import (
 	gitlab "gitlab.com/gitlab-org/api/client-go"
 )
 
-// gitClient is the git command in its own directory, with no configuration but
-// what the test gives it.
+// gitClient runs git in a separate directory, without any configuration of the
+// machine.
 type gitClient struct{ dir string }
 
 func (h *hosting) git(t *testing.T) gitClient {
@@ -32,7 +32,7 @@ func (g gitClient) run(args []string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// ok returns the output of a command that must succeed.
+// ok returns the output of a command, which must succeed.
 func (g gitClient) ok(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := g.run(args)
@@ -42,14 +42,15 @@ func (g gitClient) ok(t *testing.T, args ...string) string {
 	return out
 }
 
-// last returns the last line of it: git warns of an old address first.
+// last returns the last line of the output: git prints a warning about a redirect
+// first.
 func (g gitClient) last(t *testing.T, args ...string) string {
 	t.Helper()
 	lines := strings.Split(g.ok(t, args...), "\n")
 	return lines[len(lines)-1]
 }
 
-// fails wants a command to fail and its output to hold a text.
+// fails runs a command that must fail with a text in its output.
 func (g gitClient) fails(t *testing.T, text string, args ...string) {
 	t.Helper()
 	out, err := g.run(args)
@@ -65,18 +66,18 @@ func (g gitClient) write(t *testing.T, file, content string) {
 	}
 }
 
-// asUser puts credentials into an address.
+// asUser adds credentials to a URL.
 func asUser(address, name, secret string) string {
 	u, err := url.Parse(address)
 	if err != nil {
-		return address // git says what is wrong with it
+		return address // git reports the invalid URL
 	}
 	u.User = url.UserPassword(name, secret)
 	return u.String()
 }
 
-// goGit clones with the address that the API gave, pushes, and looks at the
-// outcome through the API.
+// goGit clones with the URL from the API, pushes, and checks the result with the
+// API.
 func goGit(t *testing.T, h *hosting) {
 	p := ask(h.ada.Projects.CreateProject(&gitlab.CreateProjectOptions{Path: new("pushed")})).done(t, http.StatusCreated)
 	same(t, "empty, default branch", []any{p.EmptyRepo, p.DefaultBranch}, []any{true, "main"})
@@ -91,7 +92,8 @@ func goGit(t *testing.T, h *hosting) {
 	work.ok(t, "tag", "-a", "v1.0.0", "-m", "the first")
 	work.ok(t, "push", "-q", "origin", "trunk", "v1.0.0")
 
-	// The branch that came first is the default from now on, and is seen at once.
+	// The first branch is the default branch from now on, which the API returns
+	// immediately.
 	first := work.ok(t, "rev-parse", "HEAD")
 	after := ask(h.ada.Projects.GetProject(p.ID, nil)).ok(t)
 	same(t, "empty, default branch after the push", []any{after.EmptyRepo, after.DefaultBranch}, []any{false, "trunk"})
@@ -101,7 +103,7 @@ func goGit(t *testing.T, h *hosting) {
 	same(t, "tag", []string{tag.Message, tag.Commit.ID, tag.Target}, []string{"the first", first, work.ok(t, "rev-parse", "v1.0.0")})
 	same(t, "file", string(ask(h.ada.RepositoryFiles.GetRawFile(p.ID, "hello.txt", nil)).ok(t)), "hello\n")
 
-	// What is written through the API comes by git.
+	// Commits that are created with the API are fetched by git.
 	h.write(t, p, "trunk", "more.txt", "more\n", "more")
 	work.ok(t, "pull", "-q", "--ff-only", "origin", "trunk")
 	same(t, "pulled commit", work.ok(t, "rev-parse", "HEAD"), h.head(t, p, "trunk"))
@@ -113,7 +115,7 @@ func goGit(t *testing.T, h *hosting) {
 	work.ok(t, "push", "-q", "origin", ":side")
 	ask(h.ada.Branches.GetBranch(p.ID, "side")).missing(t)
 
-	// A renamed project still answers at the old address.
+	// The old URL of a renamed project still works.
 	ask(h.ada.Projects.EditProject(p.ID, &gitlab.EditProjectOptions{Path: new("pushed-on")})).ok(t)
 	same(t, "branch at the old address", work.last(t, "ls-remote", "-q", "origin", "refs/heads/trunk"), h.head(t, p, "trunk")+"\trefs/heads/trunk")
 	top.fails(t, "not found", "clone", "-q", asUser(h.s.url+"/ada/never.git", "ada", h.adaToken), "never")

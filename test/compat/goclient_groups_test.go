@@ -63,8 +63,8 @@ func goGroups(t *testing.T, h *hosting) {
 	ask(h.ada.Projects.GetProject(p.ID, nil)).missing(t)
 }
 
-// goGroupLists expects the groups engines, engines/small and
-// engines/small/tiny beside those of other parts.
+// goGroupLists requires the groups engines, engines/small and engines/small/tiny,
+// besides those of other parts.
 func goGroupLists(t *testing.T, h *hosting) {
 	hidden := ask(h.bob.Groups.CreateGroup(&gitlab.CreateGroupOptions{Name: new("Engines of Bob"), Path: new("bobs-engines")})).done(t, http.StatusCreated)
 	search := new("engines")

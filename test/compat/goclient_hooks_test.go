@@ -23,7 +23,7 @@ type delivery struct {
 	body   []byte
 }
 
-// hookReceiver keeps the requests of webhooks.
+// hookReceiver records the requests of webhooks.
 type hookReceiver struct {
 	*httptest.Server
 	mu  sync.Mutex
@@ -71,8 +71,8 @@ func parsedHook[T any](t *testing.T, r *hookReceiver, path string, is func(*T) b
 	return found
 }
 
-// TestGoClientWebhooks sets up webhooks with the client, does what they tell of, and
-// reads every request with two public parsers.
+// TestGoClientWebhooks creates webhooks with the client, triggers their events, and
+// parses every request with two public parsers.
 func TestGoClientWebhooks(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *server) {
@@ -182,8 +182,8 @@ func TestGoClientWebhooks(t *testing.T) {
 	})
 }
 
-// chatIntegrations sets up the chat services that the client knows, for a project and
-// for a group, and reads their settings.
+// chatIntegrations configures the chat integrations that the client supports, for a
+// project and for a group, and reads their settings.
 func chatIntegrations(t *testing.T, h *hosting, r *hookReceiver, p *gitlab.Project) {
 	t.Helper()
 	discord := ask(h.ada.Services.SetDiscordService(p.ID, &gitlab.SetDiscordServiceOptions{WebHook: new(r.URL + "/discord"), BranchesToBeNotified: new("all")})).ok(t)

@@ -9,9 +9,8 @@ import (
 	gitlab "gitlab.com/gitlab-org/api/client-go"
 )
 
-// TestGoClientHosting is the life of groups, projects and repositories. One
-// server takes all parts, one after the other; each part keeps to names of its
-// own.
+// TestGoClientHosting manages groups, projects and repositories. All parts use one
+// server in turn, each with different names.
 func TestGoClientHosting(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *server) {
@@ -53,13 +52,13 @@ func newHosting(t *testing.T, s *server) *hosting {
 	return h
 }
 
-// group makes a group of Ada's.
+// group creates a group as Ada.
 func (h *hosting) group(t *testing.T, path string) *gitlab.Group {
 	t.Helper()
 	return ask(h.ada.Groups.CreateGroup(&gitlab.CreateGroupOptions{Name: new("Group " + path), Path: new(path)})).done(t, http.StatusCreated)
 }
 
-// project makes a project of Ada's whose default branch, main, has a README.
+// project creates a project as Ada whose default branch, main, has a README.
 func (h *hosting) project(t *testing.T, path string) *gitlab.Project {
 	t.Helper()
 	return ask(h.ada.Projects.CreateProject(&gitlab.CreateProjectOptions{
@@ -67,7 +66,7 @@ func (h *hosting) project(t *testing.T, path string) *gitlab.Project {
 	})).done(t, http.StatusCreated)
 }
 
-// write commits a file and gives the commit.
+// write commits a file and returns the commit.
 func (h *hosting) write(t *testing.T, p *gitlab.Project, branch, file, content, message string) *gitlab.Commit {
 	t.Helper()
 	return h.commit(t, p, &gitlab.CreateCommitOptions{Branch: new(branch), CommitMessage: new(message), Actions: []*gitlab.CommitActionOptions{
@@ -86,7 +85,7 @@ func (h *hosting) head(t *testing.T, p *gitlab.Project, branch string) string {
 	return ask(h.ada.Branches.GetBranch(p.ID, branch)).ok(t).Commit.ID
 }
 
-// mapped returns one value of each element.
+// mapped returns one value for each element.
 func mapped[T, V any](list []T, value func(T) V) []V {
 	values := make([]V, len(list))
 	for i, v := range list {
@@ -98,7 +97,7 @@ func mapped[T, V any](list []T, value func(T) V) []V {
 func projectPath(p *gitlab.Project) string { return p.PathWithNamespace }
 func groupPath(g *gitlab.Group) string     { return g.FullPath }
 
-// scanned returns what all pages of a list hold.
+// scanned returns the elements of all pages of a list.
 func scanned[T any](t *testing.T, list func(gitlab.PaginationOptionFunc) ([]T, *gitlab.Response, error)) []T {
 	t.Helper()
 	var all []T
@@ -111,7 +110,7 @@ func scanned[T any](t *testing.T, list func(gitlab.PaginationOptionFunc) ([]T, *
 	return all
 }
 
-// level writes a role as the API does.
+// level formats a role like the API.
 func level(l *gitlab.ProjectAccess) string {
 	if l == nil {
 		return "none"
@@ -119,5 +118,5 @@ func level(l *gitlab.ProjectAccess) string {
 	return fmt.Sprint(int64(l.AccessLevel))
 }
 
-// later is a day within the longest life of a token.
+// later returns a date within the maximum lifetime of a token.
 func later() gitlab.ISOTime { return gitlab.ISOTime(time.Now().UTC().AddDate(0, 0, 300)) }

@@ -31,7 +31,7 @@ func TestGoClientInstance(t *testing.T) {
 	})
 }
 
-// number is the form of a version that clients take apart.
+// number is the format of a version that clients parse.
 var number = regexp.MustCompile(`^(1[89]|17\.1[1-9]|[2-9]\d)(\.\d+)+$`)
 
 func goVersion(t *testing.T, c *gitlab.Client) {
@@ -127,7 +127,7 @@ func goAudit(t *testing.T, root, plain *gitlab.Client) {
 		[]any{"Administrator", "User", "audited", float64(u.ID), "127.0.0.1", "active", "blocked"})
 	same(t, "one event", ask(root.AuditEvents.GetInstanceAuditEvent(blocked.ID)).ok(t), blocked)
 
-	// Keyset and offset give the same events.
+	// Keyset and offset pagination return the same events.
 	collect := func(o gitlab.ListAuditEventsOptions) []int64 {
 		t.Helper()
 		o.PerPage = 3
@@ -158,8 +158,8 @@ func goAudit(t *testing.T, root, plain *gitlab.Client) {
 	ask(plain.AuditEvents.ListInstanceAuditEvents(nil)).refused(t, http.StatusForbidden, "{message: 403 Forbidden}")
 }
 
-// goLimits turns a limit on. The client paces itself by what the headers say,
-// and one that does not waits when it is over the limit, and tries again.
+// goLimits enables a rate limit. The client throttles itself according to the
+// headers; one that does not waits and retries when it exceeds the limit.
 func goLimits(t *testing.T, s *server, root *gitlab.Client) {
 	ask(root.Settings.UpdateSettings(&gitlab.UpdateSettingsOptions{
 		ThrottleAuthenticatedAPIEnabled:           new(true),
@@ -188,8 +188,8 @@ func goLimits(t *testing.T, s *server, root *gitlab.Client) {
 	ask(root.Settings.UpdateSettings(&gitlab.UpdateSettingsOptions{ThrottleAuthenticatedAPIEnabled: new(false)})).ok(t)
 }
 
-// TestGoClientNames starts the server under the names that clients of the
-// public service know.
+// TestGoClientNames starts the server with the names that clients of the public
+// service expect.
 func TestGoClientNames(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *server) {
@@ -222,7 +222,7 @@ func query(name, value string) gitlab.RequestOptionFunc {
 	}
 }
 
-// noLimit lets the client go as fast as it can.
+// noLimit disables the rate limit of the client.
 type noLimit struct{}
 
 // Wait implements gitlab.RateLimiter.

@@ -10,7 +10,7 @@ import (
 	gitlab "gitlab.com/gitlab-org/api/client-go"
 )
 
-// goLFS pushes and clones with git-lfs, and looks at the outcome through the API.
+// goLFS pushes and clones with git-lfs, and checks the result with the API.
 func goLFS(t *testing.T, h *hosting) {
 	p := ask(h.ada.Projects.CreateProject(&gitlab.CreateProjectOptions{Path: new("large")})).done(t, http.StatusCreated)
 	same(t, "LFS enabled", p.LFSEnabled, true)

@@ -7,7 +7,7 @@ import (
 	gitlab "gitlab.com/gitlab-org/api/client-go"
 )
 
-// who writes a member as name and level.
+// who formats a member as name and level.
 type who struct {
 	Name  string
 	Level gitlab.AccessLevelValue
@@ -67,7 +67,7 @@ func goGroupMembers(t *testing.T, h *hosting) {
 	ask(h.ada.GroupMembers.GetGroupMember(sub.ID, h.bobUser.ID)).missing(t)
 	same(t, "inherited", groupMember(ask(h.ada.GroupMembers.GetInheritedGroupMember(sub.ID, h.bobUser.ID)).ok(t)), who{"bob", 10})
 
-	// A second, higher role below counts there alone.
+	// A second, higher role in a subgroup is only valid there.
 	ask(h.ada.GroupMembers.AddGroupMember(sub.ID, &gitlab.AddGroupMemberOptions{UserID: &h.bobUser.ID, AccessLevel: new(gitlab.DeveloperPermissions)})).done(t, http.StatusCreated)
 	same(t, "level in the project", projectMember(ask(h.ada.ProjectMembers.GetInheritedProjectMember(p.ID, h.bobUser.ID)).ok(t)), who{"bob", 30})
 	same(t, "all of the project", mapped(ask(h.ada.ProjectMembers.ListAllProjectMembers(p.ID, nil)).ok(t), projectMember), []who{{"ada", 50}, {"bob", 30}})

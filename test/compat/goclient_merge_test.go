@@ -57,8 +57,8 @@ func TestGoClientMerge(t *testing.T) {
 	})
 }
 
-// TestGoClientMergeDependencies makes a merge request depend on another one, adds
-// a commit to it for context, and lists what deployments brought.
+// TestGoClientMergeDependencies makes a merge request depend on another one, adds a
+// context commit to it, and lists the merge requests of deployments.
 func TestGoClientMergeDependencies(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *server) {

@@ -8,7 +8,8 @@ import (
 	gitlab "gitlab.com/gitlab-org/api/client-go"
 )
 
-// goMirrors manages push mirrors and a pull mirror. Their servers do not exist.
+// goMirrors manages push mirrors and a pull mirror, whose remote servers do not
+// exist.
 func goMirrors(t *testing.T, h *hosting) {
 	p := h.project(t, "mirrored")
 	made := ask(h.ada.ProjectMirrors.AddProjectMirror(p.ID, &gitlab.AddProjectMirrorOptions{

@@ -12,7 +12,7 @@ func goProjectMoves(t *testing.T, h *hosting) {
 	p := h.project(t, "before")
 	renamed := ask(h.ada.Projects.EditProject(p.ID, &gitlab.EditProjectOptions{Path: new("after")})).done(t, http.StatusOK)
 	same(t, "path, address of git", []string{renamed.PathWithNamespace, renamed.HTTPURLToRepo}, []string{"ada/after", h.s.url + "/ada/after.git"})
-	// The client follows the way from the old path to the new one.
+	// The client follows the redirect from the old path to the new one.
 	same(t, "by the old path", ask(h.ada.Projects.GetProject("ada/before", nil)).ok(t), renamed)
 	same(t, "branch by the old path", ask(h.ada.Branches.GetBranch("ada/before", "main")).ok(t).Name, "main")
 	ask(h.ada.Projects.StarProject("ada/before")).missing(t)
@@ -59,14 +59,14 @@ func goProjectMoves(t *testing.T, h *hosting) {
 	same(t, "shares, one ended", len(ask(h.ada.Projects.GetProject(p.ID, nil)).ok(t).SharedWithGroups), 0)
 }
 
-// grant makes Bob a member of a project and gives its id.
+// grant makes Bob a member of a project and returns Bob's ID.
 func grant(t *testing.T, h *hosting, p *gitlab.Project, level gitlab.AccessLevelValue) int64 {
 	t.Helper()
 	ask(h.ada.ProjectMembers.AddProjectMember(p.ID, &gitlab.AddProjectMemberOptions{UserID: h.bobUser.ID, AccessLevel: &level})).done(t, http.StatusCreated)
 	return p.ID
 }
 
-// statusOf returns the status of a call whose answer has no body to read.
+// statusOf returns the status of a call whose response has no body to decode.
 func statusOf[T any](_ T, res *gitlab.Response, _ error) int { return res.StatusCode }
 
 func goForks(t *testing.T, h *hosting) {
@@ -85,7 +85,7 @@ func goForks(t *testing.T, h *hosting) {
 	ask(h.bob.Projects.ForkProject(p.ID, &gitlab.ForkProjectOptions{Path: new("copy"), Name: new("A copy")})).
 		refused(t, http.StatusConflict, "{message: {path: [has already been taken]}}")
 
-	// What is written to the fork stays there.
+	// Commits to the fork do not change the source project.
 	ask(h.bob.RepositoryFiles.CreateFile(fork.ID, "own.txt", &gitlab.CreateFileOptions{Branch: new("main"), Content: new("own"), CommitMessage: new("own")})).done(t, http.StatusCreated)
 	ask(h.ada.RepositoryFiles.GetFile(p.ID, "own.txt", &gitlab.GetFileOptions{Ref: new("main")})).missing(t)
 

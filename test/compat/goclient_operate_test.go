@@ -37,8 +37,8 @@ func TestGoClientOperate(t *testing.T) {
 	})
 }
 
-// goTerraform saves a state as the http backend of OpenTofu does: lock, save with
-// the ID of the lock, unlock.
+// goTerraform saves a state like the http backend of OpenTofu: lock, save with the
+// lock ID, unlock.
 func goTerraform(t *testing.T, s *server, _, ada *gitlab.Client, p *gitlab.Project) {
 	at := fmt.Sprintf("projects/%d/terraform/state/production", p.ID)
 	call := func(method, path, body string, want int) {
@@ -86,7 +86,7 @@ func goTerraform(t *testing.T, s *server, _, ada *gitlab.Client, p *gitlab.Proje
 
 var instanceID = regexp.MustCompile(`<code id="flagid"[^>]*>([^<]+)</code>`)
 
-// goFeatureFlags makes flags and reads them with the Unleash SDK.
+// goFeatureFlags creates flags and reads them with the Unleash SDK.
 func goFeatureFlags(t *testing.T, s *server, _, ada *gitlab.Client, p *gitlab.Project) {
 	list := ask(ada.FeatureFlagUserLists.CreateFeatureFlagUserList(p.ID, &gitlab.CreateFeatureFlagUserListOptions{Name: "beta", UserXIDs: "7,8"})).done(t, http.StatusCreated)
 	same(t, "list", ask(ada.FeatureFlagUserLists.GetFeatureFlagUserList(p.ID, list.IID)).ok(t).UserXIDs, "7,8")
@@ -177,7 +177,7 @@ func goInstanceAreas(t *testing.T, _ *server, root, _ *gitlab.Client, p *gitlab.
 }
 
 // goServiceAccounts creates service accounts of the instance and of a group, and
-// acts as one.
+// uses one of them.
 func goServiceAccounts(t *testing.T, s *server, root, ada *gitlab.Client, _ *gitlab.Project) {
 	made := ask(root.Users.CreateServiceAccountUser(&gitlab.CreateServiceAccountUserOptions{Name: new("Robot")})).ok(t)
 	if list := ask(root.Users.ListServiceAccounts(&gitlab.ListServiceAccountsOptions{})).ok(t); len(list) == 0 || list[0].ID != made.ID {

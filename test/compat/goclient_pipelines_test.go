@@ -12,8 +12,8 @@ import (
 	gitlab "gitlab.com/gitlab-org/api/client-go"
 )
 
-// TestGoClientPipelines is the life of pipelines, their jobs, and all that
-// starts and serves them. One server takes all parts, one after the other.
+// TestGoClientPipelines manages pipelines, their jobs, runners, schedules, triggers
+// and variables. All parts use one server in turn.
 func TestGoClientPipelines(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *server) {
@@ -32,7 +32,8 @@ func TestGoClientPipelines(t *testing.T) {
 	})
 }
 
-// pipelined makes a project of Ada's with a CI file, and a runner for it.
+// pipelined creates a project as Ada with a CI/CD configuration, and a runner for
+// it.
 func (h *hosting) pipelined(t *testing.T, path, yaml string) (*gitlab.Project, worker) {
 	t.Helper()
 	p := h.project(t, path)
@@ -47,7 +48,7 @@ func userRunner(projectID int64) *gitlab.CreateUserRunnerOptions {
 	return &gitlab.CreateUserRunnerOptions{RunnerType: new("project_type"), ProjectID: &projectID, TagList: &[]string{"shell"}, RunUntagged: new(true)}
 }
 
-// pipeline starts a pipeline of main.
+// pipeline starts a pipeline for main.
 func (h *hosting) pipeline(t *testing.T, p *gitlab.Project, variables ...*gitlab.PipelineVariableOptions) *gitlab.Pipeline {
 	t.Helper()
 	return ask(h.ada.Pipelines.CreatePipeline(p.ID, &gitlab.CreatePipelineOptions{Ref: new("main"), Variables: &variables})).done(t, http.StatusCreated)
@@ -57,7 +58,7 @@ func variable(key, value string) *gitlab.PipelineVariableOptions {
 	return &gitlab.PipelineVariableOptions{Key: &key, Value: &value, VariableType: new(gitlab.EnvVariableType)}
 }
 
-// states returns the jobs of a pipeline with their states, the first job first.
+// states returns the jobs of a pipeline with their statuses, in order.
 func (h *hosting) states(t *testing.T, p *gitlab.Project, pipeline int64, retried bool) string {
 	t.Helper()
 	list := ask(h.ada.Jobs.ListPipelineJobs(p.ID, pipeline, &gitlab.ListJobsOptions{IncludeRetried: &retried})).ok(t)

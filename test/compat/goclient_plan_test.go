@@ -95,7 +95,7 @@ func goEvents(t *testing.T, self *gitlab.Client, p *gitlab.Project) {
 	}
 }
 
-// goResourceEvents reads the history of the issue that goIssues created.
+// goResourceEvents reads the events of the issue that goIssues created.
 func goResourceEvents(t *testing.T, self *gitlab.Client, p *gitlab.Project) {
 	ask(self.Issues.UpdateIssue(p.ID, 1, &gitlab.UpdateIssueOptions{Weight: new(int64(4)), MilestoneID: new(int64(0))})).ok(t)
 	var events []string

@@ -149,7 +149,7 @@ func goAttributes(t *testing.T, root, self *gitlab.Client, u *gitlab.User) {
 	ask(root.CustomAttribute.GetCustomUserAttribute(u.ID, "team.name")).missing(t)
 }
 
-// sshKey makes a key pair and gives the public half as a line of an
+// sshKey generates a key pair and returns the public key as a line of an
 // authorized_keys file, and its fingerprint.
 func sshKey(t *testing.T) (line, fingerprint string) {
 	t.Helper()
@@ -165,7 +165,7 @@ func sshKey(t *testing.T) (line, fingerprint string) {
 	return kind + " " + base64.StdEncoding.EncodeToString(blob), "SHA256:" + base64.RawStdEncoding.EncodeToString(sum[:])
 }
 
-// gpgKey was made by GnuPG.
+// gpgKey was generated with GnuPG.
 const gpgKey = `-----BEGIN PGP PUBLIC KEY BLOCK-----
 
 mDMEavr+MBYJKwYBBAHaRw8BAQdA/K8NxdLobvXaRXAmjEcyix+ykd/WrtMaCdVT

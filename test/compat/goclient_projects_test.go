@@ -57,8 +57,8 @@ func goProjects(t *testing.T, h *hosting) {
 	ask(h.ada.Projects.CreateProject(&gitlab.CreateProjectOptions{Path: new("analytical-engine")})).done(t, http.StatusCreated)
 }
 
-// goProjectRestore expects a project that is marked for deletion, restores it, and
-// deletes it permanently.
+// goProjectRestore requires a project that is marked for deletion. It restores the
+// project, and then deletes it permanently.
 func goProjectRestore(t *testing.T, h *hosting, id int64) {
 	marked := ask(h.ada.Projects.GetProject(id, nil)).ok(t)
 	if marked.MarkedForDeletionOn == nil {
@@ -124,7 +124,7 @@ func goProjectLists(t *testing.T, h *hosting) {
 	add := func(path string, visibility gitlab.VisibilityValue, topics ...string) *gitlab.Project {
 		return ask(h.ada.Projects.CreateProject(&gitlab.CreateProjectOptions{Path: &path, NamespaceID: &g.ID, Visibility: &visibility, Topics: &topics})).done(t, http.StatusCreated)
 	}
-	// A group is private, so its projects are.
+	// The projects of a private group are private.
 	ask(h.ada.Groups.UpdateGroup(g.ID, &gitlab.UpdateGroupOptions{Visibility: new(gitlab.PublicVisibility)})).ok(t)
 	first := add("alpha", gitlab.PublicVisibility, "red", "blue")
 	second := add("beta", gitlab.InternalVisibility, "red")
@@ -174,7 +174,7 @@ func goProjectLists(t *testing.T, h *hosting) {
 	goProjectPages(t, h, []string{"lists/alpha", "lists/beta", "lists/gamma", "lists/alphabet"})
 }
 
-// goProjectPages goes through the pages of a list by keyset and by number.
+// goProjectPages reads the pages of a list with keyset and offset pagination.
 func goProjectPages(t *testing.T, h *hosting, want []string) {
 	for _, by := range []struct {
 		name string

@@ -15,8 +15,8 @@ import (
 	gitlab "gitlab.com/gitlab-org/api/client-go"
 )
 
-// TestGoClientReleases is the life of releases: by the client, by the keyword of a
-// job on the runner, by semantic-release in such a job, and by release-it.
+// TestGoClientReleases creates releases with the client, with the keyword release of
+// a job, with semantic-release in a job, and with release-it.
 func TestGoClientReleases(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *server) {
@@ -74,7 +74,8 @@ func startRunner(t *testing.T, h *hosting, p *gitlab.Project) {
 	})
 }
 
-// finished waits for the pipeline of a commit, and fails with the logs of its jobs.
+// finished waits for the pipeline of a commit; if it fails, the test fails with the
+// logs of its jobs.
 func (h *hosting) finished(t *testing.T, p *gitlab.Project) {
 	t.Helper()
 	var last *gitlab.PipelineInfo
@@ -108,7 +109,7 @@ func (h *hosting) trace(t *testing.T, p *gitlab.Project, j *gitlab.Job) string {
 	return string(text)
 }
 
-// releaseJob makes a release by the keyword of a job.
+// releaseJob creates a release with the keyword of a job.
 func releaseJob(t *testing.T, h *hosting) {
 	p := h.project(t, "by-job")
 	startRunner(t, h, p)
@@ -133,7 +134,7 @@ release:
 	h.finished(t, p)
 	r := ask(h.ada.Releases.GetRelease(p.ID, "v1.0")).ok(t)
 	log := h.trace(t, p, ask(h.ada.Jobs.ListProjectJobs(p.ID, nil)).ok(t)[0])
-	// The token is masked inside of the URL.
+	// The token is masked in the URL.
 	if want := "cloned from " + asUser(p.HTTPURLToRepo, "gitlab-ci-token", "") + ", default main, features audit_events,"; !strings.Contains(strings.ReplaceAll(log, "[MASKED]", ""), want) || !strings.Contains(log, "gitlab-ci-token:[MASKED]@") {
 		t.Errorf("the job has not printed %q: %s", want, log)
 	}
@@ -141,7 +142,7 @@ release:
 		[]any{`Release "main" $(echo no)`, "# Notes of `$HOME`\n", "ada", "2022-01-02T03:04:05Z", "https://example.org/main/app.tar.gz", h.s.url + "/ada/by-job/-/releases/v1.0/downloads/app.tar.gz"})
 }
 
-// releaseTools fetches semantic-release with its plugin, and release-it.
+// releaseTools installs semantic-release with its plugin, and release-it.
 var releaseTools = sync.OnceValues(func() (string, error) {
 	dir, err := filepath.Abs(filepath.Join("node", "release"))
 	if err != nil {
@@ -158,7 +159,7 @@ var releaseTools = sync.OnceValues(func() (string, error) {
 	return dir, nil
 })
 
-// semanticRelease makes a release with an asset in a job on the runner.
+// semanticRelease creates a release with an asset in a job on the runner.
 func semanticRelease(t *testing.T, h *hosting) {
 	dir, err := releaseTools()
 	if err != nil {
@@ -187,8 +188,8 @@ publish:
 	}
 }
 
-// releaseIt makes two releases from a clone: the asset of the first is an upload of
-// the project, that of the second a generic package.
+// releaseIt creates two releases from a clone: the asset of the first is an upload
+// of the project, that of the second a generic package.
 func releaseIt(t *testing.T, h *hosting) {
 	dir, err := releaseTools()
 	if err != nil {
@@ -227,7 +228,7 @@ func releaseIt(t *testing.T, h *hosting) {
 	same(t, "packages", mapped(ask(h.ada.Packages.ListProjectPackages(p.ID, nil)).ok(t), func(k *gitlab.Package) string { return k.Name + " " + k.Version }), []string{"app 1.1.0"})
 }
 
-// download returns what everyone gets at an address.
+// download returns the response to an anonymous request for a URL.
 func download(t *testing.T, address string) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)

@@ -53,8 +53,8 @@ func goFiles(t *testing.T, h *hosting) {
 	same(t, "file of the earlier commit", ask(h.ada.RepositoryFiles.GetFile(p.ID, path, &gitlab.GetFileOptions{Ref: &second})).ok(t).LastCommitID, second)
 }
 
-// goFileHead asks for no more than what is known of a file. The headers that
-// tell it carry the name of the service.
+// goFileHead reads the metadata of a file with a HEAD request. The names of its
+// headers contain the name of the service.
 func goFileHead(t *testing.T, root *gitlab.Client) {
 	p := ask(root.Projects.CreateProject(&gitlab.CreateProjectOptions{Path: new("headers"), InitializeWithReadme: new(true)})).done(t, http.StatusCreated)
 	want := ask(root.RepositoryFiles.GetFile(p.ID, "README.md", &gitlab.GetFileOptions{Ref: new("main")})).ok(t)
@@ -120,7 +120,7 @@ func goArchive(t *testing.T, h *hosting) {
 	ask(h.ada.Repositories.Archive(p.ID, &gitlab.ArchiveOptions{SHA: new("nowhere")})).missing(t)
 }
 
-// tarFiles returns the files of a tar.gz by name.
+// tarFiles returns the files in a tar.gz archive by name.
 func tarFiles(t *testing.T, packed []byte) map[string]string {
 	t.Helper()
 	unpacked, err := gzip.NewReader(bytes.NewReader(packed))
@@ -147,8 +147,7 @@ func tarFiles(t *testing.T, packed []byte) map[string]string {
 	}
 }
 
-// goCompare looks at two branches that went different ways, and at who wrote
-// them.
+// goCompare compares two branches that have diverged, and lists their contributors.
 func goCompare(t *testing.T, h *hosting) {
 	p := h.project(t, "compare")
 	base := h.head(t, p, "main")

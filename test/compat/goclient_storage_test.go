@@ -11,7 +11,7 @@ import (
 // TestGoClientStorageMoves moves repositories to another storage.
 func TestGoClientStorageMoves(t *testing.T) {
 	t.Parallel()
-	// Each server has its own second storage.
+	// Each server has a separate second storage.
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
 		goStorageMoves(t, start(t, "SVC_STORAGES=second="+t.TempDir()))
@@ -62,7 +62,7 @@ func goStorageMoves(t *testing.T, s *server) {
 	}
 }
 
-// until waits until a move is over.
+// until waits until a move has ended.
 func until(t *testing.T, state func() string) {
 	t.Helper()
 	waitFor(t, "the move is done", func() bool {

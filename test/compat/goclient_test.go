@@ -16,7 +16,7 @@ import (
 	gitlab "gitlab.com/gitlab-org/api/client-go"
 )
 
-// client is a client that uses the token as a personal access token.
+// client returns a client that uses the token as a personal access token.
 func (s *server) client(t *testing.T, token string) *gitlab.Client {
 	t.Helper()
 	c, err := gitlab.NewClient(token, gitlab.WithBaseURL(s.url))
@@ -26,24 +26,24 @@ func (s *server) client(t *testing.T, token string) *gitlab.Client {
 	return c
 }
 
-// answer is what a call of the client gave.
+// answer is the result of a call of the client.
 type answer[T any] struct {
 	value T
 	res   *gitlab.Response
 	err   error
 }
 
-// ask takes the results of a call; ok, refused or missing say what is expected.
+// ask wraps the results of a call; the methods ok, refused and missing check them.
 func ask[T any](value T, res *gitlab.Response, err error) answer[T] {
 	return answer[T]{value, res, err}
 }
 
-// tell is ask for calls that give no value.
+// tell is ask for calls that return no value.
 func send(res *gitlab.Response, err error) answer[struct{}] {
 	return answer[struct{}]{res: res, err: err}
 }
 
-// ok returns the value; the test ends if there is none.
+// ok returns the value; the test ends if there is an error.
 func (a answer[T]) ok(t *testing.T) T {
 	t.Helper()
 	if a.err != nil {
@@ -52,7 +52,7 @@ func (a answer[T]) ok(t *testing.T) T {
 	return a.value
 }
 
-// done is ok for a call that must have this status.
+// done is ok for a call whose response must have a status.
 func (a answer[T]) done(t *testing.T, status int) T {
 	t.Helper()
 	value := a.ok(t)
@@ -62,7 +62,8 @@ func (a answer[T]) done(t *testing.T, status int) T {
 	return value
 }
 
-// refused wants the client's own error with this status and message.
+// refused checks that the call failed with the error type of the client, a status
+// and a message.
 func (a answer[T]) refused(t *testing.T, status int, message string) {
 	t.Helper()
 	var e *gitlab.ErrorResponse
@@ -76,7 +77,7 @@ func (a answer[T]) refused(t *testing.T, status int, message string) {
 	}
 }
 
-// missing wants the error that the client has for 404.
+// missing checks that the call failed with the error of the client for 404.
 func (a answer[T]) missing(t *testing.T) {
 	t.Helper()
 	if !errors.Is(a.err, gitlab.ErrNotFound) {
@@ -84,7 +85,7 @@ func (a answer[T]) missing(t *testing.T) {
 	}
 }
 
-// same compares a value with what is wanted.
+// same compares a value with the expected one.
 func same[T any](t *testing.T, what string, got, want T) {
 	t.Helper()
 	days := cmp.Comparer(func(a, b gitlab.ISOTime) bool { return a.String() == b.String() })
@@ -93,7 +94,8 @@ func same[T any](t *testing.T, what string, got, want T) {
 	}
 }
 
-// recent wants a time between the start of the test, give or take, and now.
+// recent checks that a time is between the start of the test, with some tolerance,
+// and now.
 func recent(t *testing.T, what string, at *time.Time) {
 	t.Helper()
 	if at == nil {
@@ -105,7 +107,7 @@ func recent(t *testing.T, what string, at *time.Time) {
 	}
 }
 
-// newUser makes a user whose account is confirmed.
+// newUser creates a confirmed user.
 func newUser(t *testing.T, root *gitlab.Client, username string) *gitlab.User {
 	t.Helper()
 	return ask(root.Users.CreateUser(&gitlab.CreateUserOptions{
@@ -114,7 +116,7 @@ func newUser(t *testing.T, root *gitlab.Client, username string) *gitlab.User {
 	})).done(t, http.StatusCreated)
 }
 
-// newToken makes a personal access token of a user.
+// newToken creates a personal access token of a user.
 func newToken(t *testing.T, root *gitlab.Client, userID int64, scopes ...string) *gitlab.PersonalAccessToken {
 	t.Helper()
 	return ask(root.Users.CreatePersonalAccessToken(userID, &gitlab.CreatePersonalAccessTokenOptions{
@@ -122,7 +124,7 @@ func newToken(t *testing.T, root *gitlab.Client, userID int64, scopes ...string)
 	})).done(t, http.StatusCreated)
 }
 
-// picture is an image of one color.
+// picture returns an image with one color.
 func picture(t *testing.T, of color.Color) []byte {
 	t.Helper()
 	img := image.NewRGBA(image.Rect(0, 0, 8, 8))
@@ -136,7 +138,7 @@ func picture(t *testing.T, of color.Color) []byte {
 	return buf.Bytes()
 }
 
-// served wants the picture at the URL, for someone without any token.
+// served checks that an anonymous request for the URL returns the picture.
 func served(t *testing.T, url string, picture []byte) {
 	t.Helper()
 	res, err := http.Get(url)

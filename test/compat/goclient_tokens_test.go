@@ -26,7 +26,7 @@ func TestGoClientTokens(t *testing.T) {
 	})
 }
 
-// goTokenLife follows a token from its creation over two rotations to its end.
+// goTokenLife creates a token, rotates it twice and revokes it.
 func goTokenLife(t *testing.T, s *server, root *gitlab.Client, u *gitlab.User) {
 	nextMonth := gitlab.ISOTime(time.Now().UTC().AddDate(0, 1, 0).Truncate(24 * time.Hour))
 	made := ask(root.Users.CreatePersonalAccessToken(u.ID, &gitlab.CreatePersonalAccessTokenOptions{
@@ -48,7 +48,7 @@ func goTokenLife(t *testing.T, s *server, root *gitlab.Client, u *gitlab.User) {
 	recent(t, "last_used_at", self.LastUsedAt)
 	same(t, "name by id", ask(root.PersonalAccessTokens.GetSinglePersonalAccessTokenByID(made.ID)).ok(t).Name, "deploy")
 
-	// Anyone who has the same token as an OAuth token sends it as a bearer.
+	// The same token is also accepted as a bearer token.
 	source := gitlab.OAuthTokenSource{TokenSource: oauth2.StaticTokenSource(&oauth2.Token{AccessToken: made.Token})}
 	bearer, err := gitlab.NewAuthSourceClient(source, gitlab.WithBaseURL(s.url))
 	if err != nil {
@@ -168,7 +168,7 @@ func goTokenRefusals(t *testing.T, root *gitlab.Client, u *gitlab.User) {
 		options *gitlab.CreatePersonalAccessTokenOptions
 		want    string
 	}{
-		// No options at all are sent as null.
+		// Without options, the client sends null.
 		{"nothing", nil, "{error: name is missing, scopes is missing}"},
 		{"no name and scopes", &gitlab.CreatePersonalAccessTokenOptions{}, "{error: name is missing, scopes is missing}"},
 		{"an unknown scope", &gitlab.CreatePersonalAccessTokenOptions{Name: new("x"), Scopes: new([]string{"all"})}, "{error: scopes does not have a valid value}"},
@@ -186,7 +186,7 @@ func goTokenRefusals(t *testing.T, root *gitlab.Client, u *gitlab.User) {
 }
 
 func goImpersonation(t *testing.T, s *server, root *gitlab.Client, u *gitlab.User) {
-	// This client sends a day as a time.
+	// This client sends a date as a time.
 	nextMonth := time.Now().UTC().AddDate(0, 1, 0).Truncate(24 * time.Hour)
 	made := ask(root.Users.CreateImpersonationToken(u.ID, &gitlab.CreateImpersonationTokenOptions{
 		Name: new("support"), Scopes: new([]string{"api"}), ExpiresAt: &nextMonth,
@@ -199,7 +199,7 @@ func goImpersonation(t *testing.T, s *server, root *gitlab.Client, u *gitlab.Use
 	same(t, "active, secret", []any{one.Active, one.Token}, []any{true, ""})
 	list := ask(root.Users.GetAllImpersonationTokens(u.ID, &gitlab.GetAllImpersonationTokensOptions{State: new("active")})).ok(t)
 	same(t, "active tokens", list, []*gitlab.ImpersonationToken{one})
-	// It is none of the user's own tokens.
+	// It is not one of the user's own tokens.
 	for _, token := range ask(as.PersonalAccessTokens.ListPersonalAccessTokens(&gitlab.ListPersonalAccessTokensOptions{State: new("active")})).ok(t) {
 		if token.ID == made.ID {
 			t.Error("an impersonation token is among the personal ones")

@@ -11,8 +11,8 @@ import (
 	gitlab "gitlab.com/gitlab-org/api/client-go"
 )
 
-// goGroupTransfer exports a group and imports it twice, at the top and below
-// another group.
+// goGroupTransfer exports a group and imports it twice, as a top-level group and as
+// a subgroup.
 func goGroupTransfer(t *testing.T, h *hosting) {
 	g := h.group(t, "carried")
 	ask(h.ada.Groups.CreateGroup(&gitlab.CreateGroupOptions{Name: new("Below"), Path: new("below"), ParentID: &g.ID})).done(t, http.StatusCreated)

@@ -85,7 +85,7 @@ func goModify(t *testing.T, root *gitlab.Client) {
 	same(t, "cleared", []string{cleared.Bio, cleared.Location}, []string{"", ""})
 	same(t, "admin", cleared.IsAdmin, false)
 
-	// The primary address changes to one that was added before.
+	// The primary email becomes one that was added before.
 	second := ask(root.Users.AddEmailForUser(u.ID, &gitlab.AddEmailOptions{Email: new("robert@example.org"), SkipConfirmation: new(true)})).ok(t)
 	moved := ask(root.Users.ModifyUser(u.ID, &gitlab.ModifyUserOptions{Email: &second.Email, SkipReconfirmation: new(true)})).ok(t)
 	same(t, "email", moved.Email, "robert@example.org")
@@ -114,7 +114,7 @@ func goAvatar(t *testing.T, s *server, root *gitlab.Client) {
 	same(t, "avatar by id", ask(root.Users.GetUser(u.ID, gitlab.GetUsersOptions{})).ok(t).AvatarURL, mine.AvatarURL)
 	same(t, "avatar by email", ask(root.Avatar.GetAvatar(&gitlab.GetAvatarOptions{Email: new("cleo@example.org")})).ok(t).AvatarURL, mine.AvatarURL)
 
-	// An avatar without name and image is how this client takes it away.
+	// This client removes an avatar with an upload without name and content.
 	u = ask(root.Users.ModifyUser(u.ID, &gitlab.ModifyUserOptions{Avatar: &gitlab.UserAvatar{}})).ok(t)
 	same(t, "avatar", u.AvatarURL, "")
 
@@ -225,7 +225,7 @@ func goDelete(t *testing.T, s *server, root *gitlab.Client) {
 	}
 	send(root.Users.DeleteUser(1)).refused(t, http.StatusConflict, "{message: The last administrator cannot be removed.}")
 
-	// The name is free again once the account is really gone.
+	// The username is available again when the user has been deleted.
 	waitFor(t, "the name of a deleted user is free", func() bool {
 		again := ask(root.Users.CreateUser(&gitlab.CreateUserOptions{
 			Username: new("fred"), Name: new("Fred"), Email: new("fred@example.org"), Password: new(password),

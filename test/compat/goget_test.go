@@ -17,11 +17,11 @@ import (
 	gitlab "gitlab.com/gitlab-org/api/client-go"
 )
 
-// goHost is the name of the server for the go command: import paths have no ports.
-// The certificate of httptest is for this name.
+// goHost is the host name of the server for the go command, because import paths
+// have no ports. It is a name in the certificate of httptest.
 const goHost = "example.com"
 
-// TestGoGet fetches modules with the go command over HTTPS: one from a public
+// TestGoGet downloads modules with the go command over HTTPS: one from a public
 // project, and one from a private project of a subgroup, which needs a token in
 // .netrc.
 func TestGoGet(t *testing.T) {
@@ -83,8 +83,8 @@ func TestGoGet(t *testing.T) {
 	}, "SVC_EXTERNAL_URL=https://"+goHost)
 }
 
-// serveHTTPS serves s over HTTPS, as a load balancer does. It returns a proxy that
-// leads every connection there, and the certificate.
+// serveHTTPS serves s over HTTPS, like a load balancer. It returns a proxy that
+// connects to it for every host, and the certificate.
 func serveHTTPS(t *testing.T, s *server) (proxy, certificate string) {
 	t.Helper()
 	to, err := url.Parse(s.url)

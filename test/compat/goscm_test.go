@@ -15,7 +15,7 @@ import (
 	gitlab "gitlab.com/gitlab-org/api/client-go"
 )
 
-// scmResult returns the result of a call of go-scm, which must have succeeded.
+// scmResult returns the result of a call of go-scm, which must succeed.
 func scmResult[T any](t *testing.T) func(value T, r *scm.Response, err error) T {
 	t.Helper()
 	return func(value T, r *scm.Response, err error) T {
@@ -38,9 +38,8 @@ func scmOK(t *testing.T) func(r *scm.Response, err error) {
 	}
 }
 
-// TestGoSCM does with the driver of drone/go-scm what a CI server does: it reads a
-// repository, registers a webhook, reads what the webhook sends, and reports a
-// status.
+// TestGoSCM uses the driver of drone/go-scm like a CI server: it reads a repository,
+// creates a webhook, parses its requests, and sets a commit status.
 func TestGoSCM(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *server) {
@@ -89,7 +88,7 @@ func TestGoSCM(t *testing.T) {
 		ask(h.ada.Tags.CreateTag(p.ID, &gitlab.CreateTagOptions{TagName: new("v1"), Ref: new("main")})).done(t, http.StatusCreated)
 		scmOK(t)(c.PullRequests.Merge(ctx, name, pr.Number))
 
-		// Every request is read, or it is one that the driver does not know.
+		// Every request is parsed, unless the driver does not know its type.
 		parse := func(ctx context.Context, d delivery) scm.Webhook {
 			q := httptest.NewRequestWithContext(ctx, http.MethodPost, "/", bytes.NewReader(d.body))
 			q.Header = d.header

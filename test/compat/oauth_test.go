@@ -18,11 +18,11 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// callback is where applications are on the machine of their user; the port
-// that is registered need not be the one that is used.
+// callback is the redirect URI of a native application. The port that is used may
+// differ from the registered one.
 const callback = "http://127.0.0.1:7171/auth/redirect"
 
-// TestOAuth lets applications in that are built on the libraries of others.
+// TestOAuth authorizes applications that use public libraries.
 func TestOAuth(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *server) {
@@ -63,8 +63,8 @@ func goApplications(t *testing.T, root *gitlab.Client) {
 	}
 }
 
-// xOAuth2 is a program on the machine of its user, as the command-line client
-// is: a public application with PKCE, on whatever port it got.
+// xOAuth2 is a native application, like the command-line client: a public client
+// with PKCE, on any port.
 func xOAuth2(t *testing.T, s *server, root *gitlab.Client, b *browser) {
 	a := newApplication(t, root, "api openid", false)
 	config := oauth2.Config{
@@ -94,7 +94,7 @@ func xOAuth2(t *testing.T, s *server, root *gitlab.Client, b *browser) {
 		t.Errorf("signed in as %s", self.Username)
 	}
 
-	// The library refreshes a token that is over by itself.
+	// The library refreshes an expired token itself.
 	old := *token
 	old.Expiry = time.Now().Add(-time.Minute)
 	next, err := config.TokenSource(t.Context(), &old).Token()
@@ -178,7 +178,8 @@ func goOIDC(t *testing.T, s *server, root *gitlab.Client, b *browser, u *gitlab.
 	if info.Subject != id.Subject || info.Email != u.Email || !info.EmailVerified || !cmp.Equal(more.Groups, []string{"garden"}) {
 		t.Errorf("userinfo %+v %+v", info, more)
 	}
-	// They have allowed it: the second time no one asks.
+	// The user has authorized the application: the second time no confirmation is
+	// needed.
 	if back := b.pass(t, config.AuthCodeURL("y")); back.Get("code") == "" || back.Get("state") != "y" {
 		t.Errorf("the second time: %v", back)
 	}
@@ -201,7 +202,7 @@ func goPassword(t *testing.T, s *server) {
 	}
 }
 
-// browser fills in forms as a person does.
+// browser submits forms like a user.
 type browser struct {
 	s      *server
 	client *http.Client
@@ -216,7 +217,7 @@ func newBrowser(t *testing.T, s *server) *browser {
 	return &browser{s, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 
-// open gets a page, or posts a form to it; to is where it leads.
+// open gets a page, or posts a form to it; to is the target of its redirect.
 func (b *browser) open(t *testing.T, address string, form url.Values) (text, to string) {
 	t.Helper()
 	method, body := http.MethodGet, io.Reader(nil)
@@ -247,7 +248,7 @@ func (b *browser) open(t *testing.T, address string, form url.Values) (text, to 
 
 var hiddenFields = regexp.MustCompile(`<input type="hidden" name="([^"]+)" value="([^"]*)">`)
 
-// fields are the hidden ones of the form that posts to an address.
+// fields returns the hidden fields of the form that posts to a path.
 func fields(t *testing.T, page, action string) url.Values {
 	t.Helper()
 	_, after, ok := strings.Cut(page, `action="`+action+`"`)
@@ -273,8 +274,8 @@ func (b *browser) signIn(t *testing.T, login string) {
 	}
 }
 
-// allow goes to an application's address at the server, agrees, and gives what
-// is carried back.
+// allow opens the authorization URL of an application, authorizes it, and returns
+// the parameters of the redirect.
 func (b *browser) allow(t *testing.T, address string) url.Values {
 	t.Helper()
 	page, _ := b.open(t, address, nil)
@@ -284,7 +285,7 @@ func (b *browser) allow(t *testing.T, address string) url.Values {
 	return carried(t, to)
 }
 
-// pass is allow where no one asks.
+// pass is allow if no confirmation is needed.
 func (b *browser) pass(t *testing.T, address string) url.Values {
 	t.Helper()
 	_, to := b.open(t, address, nil)

@@ -9,7 +9,7 @@ import (
 	gitlab "gitlab.com/gitlab-org/api/client-go"
 )
 
-// TestNPM runs npm. TestTwine runs twine and pip of Debian.
+// TestNPM runs npm; TestTwine runs twine and pip of Debian.
 func TestNPM(t *testing.T) {
 	t.Parallel()
 	runPackages(t, "packages/npm.sh")
@@ -84,7 +84,7 @@ func TestGoPackages(t *testing.T) {
 	}, "SVC_RUNNER=builtin", "SVC_RUNNER_OPEN_SIGNUP=true")
 }
 
-// packageJobs publish and install packages with the token of the job.
+// packageJobs publish and install packages with the job token.
 const packageJobs = `
 stages: [publish, install]
 generic:

@@ -23,7 +23,7 @@ import (
 	"time"
 )
 
-// freeAddress is one that no one listens on.
+// freeAddress returns an address on which no process listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -39,7 +39,8 @@ func portOf(address string) string {
 	return port
 }
 
-// tool is the path of a program of the tools module, built when it has to be.
+// tool returns the path of a program of the tools module, and builds it if
+// necessary.
 func tool(t *testing.T, name string) string {
 	t.Helper()
 	cmd := exec.Command("go", "-C", filepath.Join("..", "..", "tools"), "tool", "-n", name)
@@ -60,7 +61,7 @@ func daemon(t *testing.T, cmd *exec.Cmd) {
 	cmd.Stdout, cmd.Stderr = log, log
 	p := run(t, cmd)
 	t.Cleanup(func() {
-		_ = p.Process.Signal(syscall.SIGKILL) // it keeps nothing
+		_ = p.Process.Signal(syscall.SIGKILL) // it has no data
 		<-p.ended
 		if t.Failed() {
 			t.Logf("%s says:\n%s", filepath.Base(cmd.Path), log.last(40))
@@ -68,11 +69,11 @@ func daemon(t *testing.T, cmd *exec.Cmd) {
 	})
 }
 
-// pebble is an ACME server that finds every domain on this machine, and looks
-// at its port for plain HTTP.
+// pebble is an ACME server that resolves every domain to this machine, and validates
+// domains on the HTTP port of the server.
 type pebble struct {
-	directory string // its address
-	root      string // the file of the certificate by which it is trusted
+	directory string // URL of its directory
+	root      string // file with its CA certificate
 	client    *http.Client
 	manage    string
 }
@@ -99,7 +100,7 @@ func newPebble(t *testing.T, httpPort string) *pebble {
 	daemon(t, exec.Command(tool(t, "pebble-challtestsrv"), "-dnsserver", dns, "-management", freeAddress(t), "-defaultIPv6", "",
 		"-http01", "", "-https01", "", "-tlsalpn01", "", "-doh", ""))
 	server := exec.Command(tool(t, "pebble"), "-strict", "-config", file, "-dnsserver", dns)
-	// Nearly every third of its answers asks to be asked again, as servers do.
+	// Pebble rejects about a third of the nonces, as other servers may do.
 	server.Env = append(os.Environ(), "PEBBLE_VA_NOSLEEP=1", "PEBBLE_WFE_NONCEREJECT=30")
 	daemon(t, server)
 	waitFor(t, "Pebble is ready", func() bool { return p.get(p.directory) != nil })
@@ -119,7 +120,7 @@ func (p *pebble) get(address string) []byte {
 	return text
 }
 
-// selfSigned writes a certificate for this machine and its key.
+// selfSigned writes a self-signed certificate for this machine, and its key.
 func selfSigned(t *testing.T, certFile, keyFile string) *x509.CertPool {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -149,8 +150,8 @@ func selfSigned(t *testing.T, certFile, keyFile string) *x509.CertPool {
 	return pool
 }
 
-// TestPages has the runner of the server publish a site, and Pebble issue a
-// certificate for a domain of it, by which a client reads the page.
+// TestPages publishes a Pages site with the built-in runner, issues a certificate
+// for its domain with Pebble, and reads the page with that certificate.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {

@@ -16,13 +16,13 @@ import (
 
 var databases atomic.Int64
 
-// newDatabase makes an empty database on the server of TEST_POSTGRES and gives
-// its URL. It is dropped when the test ends. A killed run leaves its own
-// behind; they are named as internal/db/dbtest names those of a process, which
-// drops all whose process is gone.
+// newDatabase creates an empty database on the server of TEST_POSTGRES and returns
+// its URL. It is dropped when the test ends. The databases of a killed run are
+// dropped by internal/db/dbtest, which uses the same naming scheme and drops those
+// whose process has ended.
 func newDatabase(t *testing.T) string {
 	t.Helper()
-	host, _ := os.Hostname() // without a name all machines look alike, as they do to the server
+	host, _ := os.Hostname() // on an error, the name is empty
 	name := fmt.Sprintf("svc_test_%08x_%d_compat%d", crc32.ChecksumIEEE([]byte(host)), os.Getpid(), databases.Add(1))
 	if err := execute("CREATE DATABASE " + name + " TEMPLATE template0"); err != nil {
 		t.Fatal(err)
@@ -37,15 +37,15 @@ func newDatabase(t *testing.T) string {
 		t.Fatalf("TEST_POSTGRES: %v", err)
 	}
 	u.Path = "/" + name
-	// A busy machine may take long to start the process of a connection.
+	// A busy machine may take long to start the backend process of a connection.
 	query := u.Query()
 	query.Set("connect_timeout", "120")
 	u.RawQuery = query.Encode()
 	return u.String()
 }
 
-// execute runs a statement as the one who may make databases. It has its own
-// deadline: in a cleanup that of the test has passed.
+// execute runs a statement as the user who can create databases. It has a separate
+// deadline, because the context of the test is canceled in cleanups.
 func execute(statement string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

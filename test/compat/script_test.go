@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// TestPython runs the scenarios of Debian's python3-gitlab. The path names
-// the system's Python, which has the package; another one may come first.
+// TestPython runs the scenarios of Debian's python3-gitlab. It uses the path of the
+// system's Python, which has the package; another Python may come first in PATH.
 func TestPython(t *testing.T) {
 	t.Parallel()
-	// The client warns when an address of the server is not the one it was
-	// given, or when a list goes on; here that is an error.
+	// The client warns if a URL from the server differs from the configured one, or
+	// if a list is incomplete. These warnings are errors here.
 	scenarios(t, "python/*_test.py", "/usr/bin/python3", "-B", "-W", "error::UserWarning")
 }
 
@@ -27,7 +27,7 @@ func TestRuby(t *testing.T) {
 	scenarios(t, "ruby/*_test.rb", "/usr/bin/ruby", "-w")
 }
 
-// scenarios runs each script that matches, with its own fresh server.
+// scenarios runs each matching script with a new server.
 func scenarios(t *testing.T, pattern string, command ...string) {
 	t.Helper()
 	scripts, err := filepath.Glob(pattern)
@@ -48,9 +48,8 @@ func scenarios(t *testing.T, pattern string, command ...string) {
 	}
 }
 
-// command runs a program of a client and gives what it printed, errors
-// included. Nothing of the surroundings reaches it: no configuration of a
-// user, no proxy.
+// command runs a program of a client and returns its output, including stderr. It
+// has a clean environment: no user configuration and no proxy.
 func (s *server) command(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)

@@ -1,7 +1,6 @@
-// Package compat runs public clients of the v4 API, unmodified, against the
-// real binary: on SQLite, and on PostgreSQL as well when TEST_POSTGRES names a
-// server. It is its own module, so that the clients are no dependency of the
-// product.
+// Package compat tests the built binary with unmodified public clients of the v4
+// API, on SQLite, and on PostgreSQL if TEST_POSTGRES is set. It is a separate
+// module, so that the clients are not dependencies of svc.
 package compat
 
 import (
@@ -26,20 +25,20 @@ const (
 	rootToken    = "svcpat-compat-root-token-0123456789"
 	rootPassword = "compat root password"
 
-	// Passwords and values of variables in all tests are these, so that one
-	// look at the log finds them.
+	// All tests use these passwords and variable values, so that the logs can be
+	// searched for them.
 	password = "compat user password"
 	hidden   = "compat-hidden-value"
 )
 
-// server is a running binary with its own database.
+// server is a running binary with a separate database.
 type server struct {
-	url string // without a slash at the end
+	url string // without a trailing slash
 	log *output
 }
 
-// each runs f against a fresh server per kind of database, in parallel. env
-// holds further settings of the server, NAME=value.
+// each runs f with a new server on each kind of database, in parallel. env has
+// additional settings of the server, NAME=value.
 func each(t *testing.T, f func(t *testing.T, s *server), env ...string) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) {
@@ -55,9 +54,9 @@ func each(t *testing.T, f func(t *testing.T, s *server), env ...string) {
 	})
 }
 
-// start starts the binary and waits until it is ready. When the test ends it
-// is told to stop, and must do so in good order without having logged any
-// secret or fault.
+// start starts the binary and waits until it is ready. When the test ends, the
+// server is stopped; it must exit without an error, and its log must contain no
+// secrets and no errors.
 func start(t *testing.T, env ...string) *server {
 	t.Helper()
 	s := &server{log: &output{}}
@@ -74,7 +73,7 @@ func start(t *testing.T, env ...string) *server {
 	return s
 }
 
-// binary is the path of the server.
+// binary returns the path of the server binary.
 func binary(t *testing.T) string {
 	t.Helper()
 	path := os.Getenv("SVC_TEST_BINARY")
@@ -91,20 +90,20 @@ func binary(t *testing.T) string {
 	return path
 }
 
-// environment is that of the test without settings of the server.
+// environment returns the environment of the test without settings of the server.
 func environment() []string {
 	return slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "SVC_") })
 }
 
-// process is a program that was started.
+// process is a running program.
 type process struct {
 	*exec.Cmd
 	ended chan error
 }
 
-// run starts a program that dies with the test, even when that is killed. The
-// kernel ties the two by the thread that started the program, so that thread
-// stays with it.
+// run starts a program that is killed when the test process ends, even if that is
+// killed. The kernel sends the death signal when the thread that started the program
+// exits, so that thread is locked.
 func run(t *testing.T, cmd *exec.Cmd) *process {
 	t.Helper()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -174,7 +173,7 @@ func (s *server) stop(t *testing.T, p *process) {
 	}
 }
 
-// token matches what the server gives out as access tokens, under any name of
+// token matches access tokens with any prefix.
 // the service.
 var token = regexp.MustCompile(`[a-z]+pat-[A-Za-z0-9_-]{16,}`)
 
@@ -195,7 +194,7 @@ func (s *server) checkLog(t *testing.T) {
 	}
 }
 
-// output keeps what a program prints.
+// output is a buffer for the output of a program.
 type output struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -215,8 +214,7 @@ func (o *output) String() string {
 	return o.buf.String()
 }
 
-// last returns the last lines that were printed, but for those of the level
-// DEBUG, which are many.
+// last returns the last printed lines, without those of level DEBUG.
 func (o *output) last(n int) string {
 	lines := slices.DeleteFunc(strings.SplitAfter(o.String(), "\n"), func(line string) bool {
 		return strings.Contains(line, `"level":"DEBUG"`)

@@ -14,13 +14,13 @@ import (
 	"testing"
 )
 
-// worker is a runner as a test needs it: it takes jobs and ends them as it is
-// told. The public runner itself is tried by hand.
+// worker is a runner that the test controls: it requests and ends jobs when the test
+// calls its methods.
 type worker struct {
 	url, token string
 }
 
-// task is a job as a runner gets it.
+// task is a job as returned to a runner.
 type task struct {
 	ID        int64
 	Token     string
@@ -58,7 +58,7 @@ func (w worker) send(t *testing.T, method, path, token, kind, span string, body 
 	return text
 }
 
-// take takes the job of the name, which must be the next one; it runs then.
+// take requests the next job, which must have the name. The job is then running.
 func (w worker) take(t *testing.T, name string) *task {
 	t.Helper()
 	var j task
@@ -77,7 +77,7 @@ func (w worker) take(t *testing.T, name string) *task {
 	return &j
 }
 
-// value is that of a variable of a job.
+// value returns the value of a variable of a job.
 func (j *task) value(key string) string {
 	for _, v := range j.Variables {
 		if v.Key == key {
@@ -87,20 +87,20 @@ func (j *task) value(key string) string {
 	return ""
 }
 
-// write adds to the log, from a place on.
+// write appends to the log at an offset.
 func (w worker) write(t *testing.T, j *task, at int, text string) {
 	t.Helper()
 	w.send(t, "PATCH", fmt.Sprintf("/jobs/%d/trace", j.ID), j.Token, "text/plain", fmt.Sprintf("%d-%d", at, at+len(text)-1), strings.NewReader(text), http.StatusAccepted)
 }
 
-// end ends a job, whose whole log is given: success or failed.
+// end ends a job with its complete log and the status success or failed.
 func (w worker) end(t *testing.T, j *task, state, log string) {
 	t.Helper()
 	body := fmt.Sprintf(`{"state":%q,"exit_code":1,"output":{"checksum":"crc32:%08x","bytesize":%d}}`, state, crc32.ChecksumIEEE([]byte(log)), len(log))
 	w.send(t, "PUT", fmt.Sprintf("/jobs/%d", j.ID), j.Token, "application/json", "", strings.NewReader(body), http.StatusOK)
 }
 
-// run takes a job and ends it at once.
+// run requests a job and ends it immediately.
 func (w worker) run(t *testing.T, name, state string) *task {
 	t.Helper()
 	j := w.take(t, name)
@@ -110,7 +110,7 @@ func (w worker) run(t *testing.T, name, state string) *task {
 	return j
 }
 
-// upload sends a file of a job.
+// upload sends an artifact of a job.
 func (w worker) upload(t *testing.T, j *task, kind, format string, content []byte) {
 	t.Helper()
 	var body bytes.Buffer
