@@ -13,8 +13,8 @@ import (
 	"svc/internal/db/dbtest"
 )
 
-// BenchmarkActivity compares pages of events where there are many with those
-// where there are few.
+// BenchmarkActivity compares pages of events in an instance with many events to
+// those in one with few.
 func BenchmarkActivity(b *testing.B) {
 	t := &table{}
 	b.Run("sqlite", func(b *testing.B) { activityOn(b, t, "SQLite", func() string { return "" }) })
@@ -26,7 +26,7 @@ func BenchmarkActivity(b *testing.B) {
 	t.finish(b)
 }
 
-// activeProjects is in how many projects things happen.
+// activeProjects is the number of projects with events.
 const activeProjects = 10
 
 func activityOn(b *testing.B, t *table, on string, newDatabase func() string) {
@@ -46,7 +46,7 @@ func activityOn(b *testing.B, t *table, on string, newDatabase func() string) {
 		most       float64
 	}{
 		{"of a user", "users/root/events?per_page=20", 1.3},
-		// Each project is asked for as many as come before the page.
+		// Each project is queried for as many events as come before the page.
 		{"of a user, page 25", "users/root/events?per_page=20&page=25", 2.5},
 		{"of a project", "projects/{first}/events?per_page=20", 1.3},
 		{"of a project, the oldest first", "projects/{first}/events?per_page=20&sort=asc", 1.3},
@@ -64,7 +64,7 @@ func activityOn(b *testing.B, t *table, on string, newDatabase func() string) {
 	}
 }
 
-// makeProject makes a project of root.
+// makeProject creates a project as root.
 func makeProject(b testing.TB, s *app.Server, path string) int64 {
 	b.Helper()
 	r, err := http.NewRequestWithContext(b.Context(), http.MethodPost, "http://"+s.Addr()+"/api/v4/projects?path="+path, nil)
@@ -79,12 +79,12 @@ func makeProject(b testing.TB, s *app.Server, path string) int64 {
 	defer res.Body.Close()
 	var made struct{ ID int64 }
 	if err := json.NewDecoder(res.Body).Decode(&made); err != nil || res.StatusCode != http.StatusCreated {
-		b.Fatalf("make a project: %s, %v", res.Status, err)
+		b.Fatalf("create a project: %s, %v", res.Status, err)
 	}
 	return made.ID
 }
 
-// fillActivity adds events of root, in all projects in turn.
+// fillActivity adds events of root, alternating between all projects.
 func fillActivity(b testing.TB, d *db.DB, n int) {
 	b.Helper()
 	fill(b, d, []statement{

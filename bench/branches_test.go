@@ -10,10 +10,11 @@ import (
 	"svc/internal/git/gittest"
 )
 
-// BenchmarkBranches compares lists of branches and tags with a page of a tree, on
-// a repository of 5,000 branches and 1,000 annotated tags, of which some are not
-// packed. No request may start a process, which would make a page a hundredth of a
-// page of a tree. A branch has its whole commit, an entry of a tree four fields.
+// BenchmarkBranches compares lists of branches and tags with a page of a tree, in a
+// repository with 5,000 branches and 1,000 annotated tags, of which some are not
+// packed. No request may start a process, which would take a hundred times as long
+// as a page of a tree. A branch contains its whole commit, an entry of a tree has
+// four fields.
 func BenchmarkBranches(b *testing.B) {
 	t := &table{}
 	p := newPushed(b, gittest.Generate(b, gittest.Size{Commits: 1200, Files: 100}))
@@ -50,8 +51,8 @@ func BenchmarkBranches(b *testing.B) {
 	t.finish(b)
 }
 
-// addRefs adds branches, half of them merged, and annotated tags. A hundred
-// branches and a tag are added after the others were packed.
+// addRefs adds branches, half of them merged, and annotated tags. A hundred branches
+// and a tag are added after the others were packed.
 func addRefs(b testing.TB, p *pushed, branches, tags int) {
 	b.Helper()
 	g := gittest.At(b, p.repo.Path())

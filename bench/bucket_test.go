@@ -16,8 +16,8 @@ import (
 	"svc/internal/repo/bucket"
 )
 
-// BenchmarkBucket compares a server with repositories in an object store with one
-// that has them in files.
+// BenchmarkBucket compares a server with repositories in an object store to one with
+// repositories in files.
 func BenchmarkBucket(b *testing.B) {
 	t := &table{}
 	address := blobtest.S3(b)
@@ -94,8 +94,8 @@ func bucketReads(b *testing.B, t *table, one, other site) {
 	}
 }
 
-// bucketCold clones a repository that is not in the cache, and compares it with
-// getting its objects from the store and a clone that follows.
+// bucketCold clones a repository that is not in the cache, and compares the time
+// with that of reading its objects from the store plus a clone from the cache.
 func bucketCold(b *testing.B, t *table, s *app.Server, of site) {
 	get := func() {
 		for o, err := range s.Blobs.List(b.Context(), bucket.Prefix) {
@@ -121,8 +121,8 @@ func bucketCold(b *testing.B, t *table, s *app.Server, of site) {
 	duel{5, nil, theirs, ours, 0}.figure(b, t, "clone of a repository that is not in the cache", "a download and a clone", 1.3)
 }
 
-// bucketMany compares a repository that was pushed to many times with one that was
-// pushed to a few times. BENCH_PUSHES is the number, 10,000 by default.
+// bucketMany compares a repository with many pushes to one with few pushes.
+// BENCH_PUSHES is the number of pushes, 10,000 by default.
 func bucketMany(b *testing.B, t *table, s *app.Server) {
 	many := 10_000
 	if text := os.Getenv("BENCH_PUSHES"); text != "" {
@@ -130,7 +130,7 @@ func bucketMany(b *testing.B, t *table, s *app.Server) {
 		check(b, err)
 		many = n
 	}
-	const files = 50 // both have the same
+	const files = 50 // the same in both repositories
 	n := map[string]int{}
 	commit := func(s site) {
 		action := "update"
@@ -174,7 +174,7 @@ func bucketMany(b *testing.B, t *table, s *app.Server) {
 	duel{7, nil, read(few), read(old), 0}.figure(b, t, "GET repository/branches/main"+in, against, 1.5)
 }
 
-// getObject reads an object to its end.
+// getObject reads an object completely.
 func getObject(b *testing.B, store blob.Store, o blob.Info) {
 	in, err := store.GetRange(b.Context(), o.Key, 0, -1)
 	check(b, err)

@@ -9,14 +9,13 @@ import (
 
 const (
 	waitingRunners = 1000
-	// arrival is how long they are given to come, and waitingTime how long they
-	// are watched: longer than a request is held.
+	// arrival is how long to wait until all requests have arrived, and waitingTime
+	// how long they are measured, which is longer than a request is held.
 	arrival     = 5 * time.Second
 	waitingTime = 60 * time.Second
 )
 
-// idleRunners measures a server that does nothing but hold the requests of
-// runners.
+// idleRunners measures a server that only holds requests of runners.
 func idleRunners(b *testing.B, t *table) {
 	var share, grown []float64
 	for b.Loop() {
@@ -24,7 +23,7 @@ func idleRunners(b *testing.B, t *table) {
 		p := start(b, b.TempDir(), addr)
 		s := newSite(b, addr)
 		r := s.newRunner(b)
-		_, err := r.request() // for the cursor
+		_, err := r.request() // gets the cursor
 		check(b, err)
 		time.Sleep(idle)
 		before := p.resident(b)

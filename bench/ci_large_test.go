@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	largeArtifact = 1000 * mebi // with what surrounds it below what is allowed by default
+	largeArtifact = 1000 * mebi // with its archive headers, below the default limit
 	largeLog      = 200 * mebi
 	largePatch    = mebi
 )
 
-// BenchmarkCILarge measures what large artifacts and logs take of the memory
-// of the server. It is run by make bench-large.
+// BenchmarkCILarge measures the memory that the server uses for large artifacts and
+// logs. It is run by make bench-large.
 func BenchmarkCILarge(b *testing.B) {
 	t := &table{}
 	b.Run("memory", func(b *testing.B) {
@@ -69,7 +69,7 @@ func BenchmarkCILarge(b *testing.B) {
 	t.finish(b)
 }
 
-// allowLogs sets how large a log may be.
+// allowLogs sets the maximum size of logs.
 func (s site) allowLogs(megabytes int) error {
 	return s.configure(fmt.Sprintf(`{"ci_max_log_megabytes":%d}`, megabytes))
 }
@@ -92,7 +92,7 @@ func (s site) configure(settings string) error {
 	return nil
 }
 
-// upload sends an archive of one file that cannot be compressed.
+// upload sends an archive with one incompressible file.
 func (r *runner) upload(j *job, size int) error {
 	out, in := io.Pipe()
 	form := multipart.NewWriter(in)
@@ -143,7 +143,8 @@ func (r *runner) longLog(j *job, size int) error {
 	return r.state(j, "success", log)
 }
 
-// What is measured is an upload and a download.
+// TestCILarge checks that the benchmark uploads and downloads artifacts and logs
+// completely.
 func TestCILarge(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, serve(t, "").Addr())

@@ -11,7 +11,7 @@ import (
 	"svc/internal/db/dbtest"
 )
 
-// jobLists compares pages of the jobs of a project with many and with few.
+// jobLists compares pages of the jobs of projects with many and with few jobs.
 func jobLists(b *testing.B, t *table) {
 	b.Run("sqlite", func(b *testing.B) {
 		jobListsOn(b, t, "SQLite", func() string { return "" })
@@ -59,11 +59,11 @@ func jobListsOn(b *testing.B, t *table, on string, newDatabase func() string) {
 	}
 }
 
-// fillJobs copies the pipeline of each project, which waits, so many times with
-// so many jobs each.
+// fillJobs copies the pipeline of each project, which is pending, a number of times
+// with a number of jobs.
 func fillJobs(b testing.TB, d *db.DB, pipelines, jobs int) {
 	b.Helper()
-	// What was filled before has numbers above this one.
+	// Pipelines of earlier calls have IIDs above copied.
 	const copied = 1_000_000
 	fill(b, d, []statement{
 		{series + `INSERT INTO pipelines (project_id, iid, status, source, ref, tag, sha, before_sha, user_id, protected, stages, created_at, updated_at)
@@ -83,7 +83,7 @@ func fillJobs(b testing.TB, d *db.DB, pipelines, jobs int) {
 	})
 }
 
-// spreadStates ends most jobs, in one way or the other.
+// spreadStates ends most jobs, with various statuses.
 func spreadStates(b testing.TB, d *db.DB) {
 	b.Helper()
 	fill(b, d, []statement{
@@ -103,13 +103,13 @@ func TestFillJobs(t *testing.T) {
 	fillJobs(t, s.DB, 2, 30)
 	fillJobs(t, s.DB, 1, 10)
 	if n := count(t, s, `SELECT count(*) FROM job_queue`); n != 71 {
-		t.Errorf("%d jobs wait", n)
+		t.Errorf("%d jobs are pending", n)
 	}
 	r := p.newRunner(t)
 	d := &draining{log: sampleLog(tracePatches * tracePatch), got: map[int64]bool{}}
 	d.work(t, r)
 	if len(d.got) != 71 || d.twice.Load() > 0 {
-		t.Errorf("%d jobs, %d twice", len(d.got), d.twice.Load())
+		t.Errorf("%d jobs, %d duplicates", len(d.got), d.twice.Load())
 	}
 	spreadStates(t, s.DB)
 	if n := count(t, s, `SELECT count(*) FROM jobs WHERE status = 'failed'`); n == 0 {

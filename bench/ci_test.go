@@ -11,7 +11,7 @@ import (
 	"svc/internal/app"
 )
 
-// BenchmarkCI measures what the server promises about pipelines and runners.
+// BenchmarkCI measures the limits for pipelines and runners.
 func BenchmarkCI(b *testing.B) {
 	t := &table{}
 	b.Run("drain", func(b *testing.B) { drain(b, t) })
@@ -25,15 +25,15 @@ const (
 	drainJobs     = 10_000
 	drainRunners  = 200
 	drainProjects = 10
-	drainPipeline = 10 // jobs in each
-	// updateRound is how long the database is asked for its own rate, before
+	drainPipeline = 10 // jobs per pipeline
+	// updateRound is how long the update rate of the database is measured, before
 	// and after.
 	updateRound = 2 * time.Second
 )
 
-// drain has many runners work off many jobs and compares the rate with that of
-// the bare database: how many rows it changes in a second, one at a time and
-// each safe from a crash before the next.
+// drain has many runners run many jobs, and compares the rate with that of the
+// database alone: how many rows it updates per second, one at a time and each in a
+// durable transaction.
 func drain(b *testing.B, t *table) {
 	s := serve(b, "")
 	var sites []site
@@ -60,11 +60,11 @@ func drain(b *testing.B, t *table) {
 		rate := float64(len(d.got)) / time.Since(began).Seconds()
 		bare := (before + updateRate(b, s)) / 2
 		if len(d.got) < drainJobs || d.twice.Load() > 0 {
-			b.Fatalf("%d jobs of %d, %d of them twice", len(d.got), drainJobs, d.twice.Load())
+			b.Fatalf("%d jobs of %d, %d of them duplicates", len(d.got), drainJobs, d.twice.Load())
 		}
 		ended := count(b, s, `SELECT count(*) FROM jobs WHERE status = 'success'`)
 		if waiting := count(b, s, `SELECT count(*) FROM job_queue`); ended < len(d.got) || waiting > 0 {
-			b.Fatalf("%d of %d jobs have ended, %d wait", ended, len(d.got), waiting)
+			b.Fatalf("%d of %d jobs have ended, %d are pending", ended, len(d.got), waiting)
 		}
 		t.add(b, figure{
 			name: fmt.Sprintf("%d runners, %d jobs", drainRunners, len(d.got)), measured: rate / bare, limit: 0.1, atLeast: true,
@@ -79,19 +79,19 @@ func drain(b *testing.B, t *table) {
 	}
 }
 
-// draining is what the runners did together.
+// draining has the results of all runners.
 type draining struct {
 	log   []byte
 	twice atomic.Int64
 
 	mu   sync.Mutex
 	got  map[int64]bool
-	took []time.Duration // of requests for jobs
+	took []time.Duration // durations of requests for jobs
 }
 
-// work runs jobs until there is none.
+// work runs jobs until none is pending.
 func (d *draining) work(b testing.TB, r *runner) {
-	r.cursor = "" // nothing is to be held
+	r.cursor = "" // without a cursor, the server does not hold the request
 	for {
 		began := time.Now()
 		j, err := r.request()
@@ -117,7 +117,7 @@ func (d *draining) work(b testing.TB, r *runner) {
 	}
 }
 
-// updateRate is how many rows the database changes in a second.
+// updateRate returns how many rows the database updates per second.
 func updateRate(b testing.TB, s *app.Server) float64 {
 	b.Helper()
 	db := s.DB.SQL()
@@ -140,18 +140,18 @@ func count(b testing.TB, s *app.Server, query string) (n int) {
 	return n
 }
 
-// awaitQueue waits until so many jobs wait for runners.
+// awaitQueue waits until a number of jobs is pending.
 func awaitQueue(b testing.TB, s *app.Server, n int) {
 	b.Helper()
 	for began := time.Now(); count(b, s, `SELECT count(*) FROM job_queue`) < n; time.Sleep(10 * time.Millisecond) {
 		if time.Since(began) > time.Minute {
-			b.Fatal("the pushes made no jobs")
+			b.Fatal("the pushes created no jobs")
 		}
 	}
 }
 
-// pushToJob returns how long it takes from the start of a push until a runner
-// that waits has its job.
+// pushToJob returns the time from the start of a push until a waiting runner has its
+// job.
 func pushToJob(b *testing.B, t *table) {
 	s := newSite(b, serve(b, "").Addr())
 	r := s.newRunner(b)

@@ -21,16 +21,16 @@ import (
 const (
 	dailyIssues   = 10_000
 	dailyMerges   = 1_000
-	dailyLimit    = 20 // × GET /version
+	dailyLimit    = 20 // as a multiple of GET /version
 	dailyRounds   = 9
-	dailyVersions = 100 // requests for the version in a round
-	dailyReads    = 5   // of a page in a round
+	dailyVersions = 100 // requests for the version per round
+	dailyReads    = 5   // requests for a page per round
 )
 
-// BenchmarkDaily compares the processor time of the main pages, for a user who
-// sends one request after the other, with that of the cheapest request of the API.
-// Processor time does not depend on what else the machine does. The repository has
-// 20,000 commits, the project 10,000 issues.
+// BenchmarkDaily compares the CPU time of the main pages, for a user who sends one
+// request at a time, with that of the cheapest API request. CPU time does not depend
+// on the load of the machine. The repository has 20,000 commits, the project 10,000
+// issues.
 func BenchmarkDaily(b *testing.B) {
 	t := &table{}
 	d := newDaily(b)
@@ -57,8 +57,8 @@ func BenchmarkDaily(b *testing.B) {
 	t.finish(b)
 }
 
-// beyond are the limits of pages that take more than dailyLimit, which is the aim, or
-// that are so near to it that some runs do.
+// beyond are the limits of pages that exceed dailyLimit, which is the goal, or that
+// are so close to it that some runs do.
 var beyond = map[string]float64{
 	"issues, author_username=root":   24,
 	"issues, assignee_username=root": 24,
@@ -77,8 +77,8 @@ var beyond = map[string]float64{
 	"issues, search=number 77":       45,
 }
 
-// BenchmarkContributors compares the first visit of the page of contributors, in a
-// repository of 20,000 commits, with the git log that has what it shows.
+// BenchmarkContributors compares the first request of the contributors page, in a
+// repository of 20,000 commits, with the git log that it needs.
 func BenchmarkContributors(b *testing.B) {
 	t := &table{}
 	p := newPushed(b, gittest.Generate(b, gittest.Large))
@@ -97,7 +97,7 @@ func BenchmarkContributors(b *testing.B) {
 		}
 		return res.Header.Get("Refresh") != ""
 	}
-	// The changed lines are counted in the background after a first visit.
+	// The changed lines are counted in the background after the first request.
 	forget := func() {
 		for counting() {
 			if err := b.Context().Err(); err != nil {
@@ -122,7 +122,7 @@ func (p *pushed) daily(b testing.TB) *daily {
 	return d
 }
 
-// spent is the processor time of a request, in milliseconds.
+// spent returns the CPU time of a request, in milliseconds.
 func spent(b testing.TB, send func(testing.TB) float64, times int) float64 {
 	b.Helper()
 	now := func() float64 {
@@ -137,17 +137,17 @@ func spent(b testing.TB, send func(testing.TB) float64, times int) float64 {
 	return (now() - start) / float64(times)
 }
 
-// daily is a server with a project that is worked in, and the session of a user.
+// daily is a server with a project, and the session of a user.
 type daily struct {
 	server   *app.Server
 	cookie   string
 	pipeline int64
 	job      int64
 	board    int64
-	path     string // a file with a long history
+	path     string // path of a file with a long history
 }
 
-// reader returns a function that reads a page to its end and returns the
+// reader returns a function that reads a page completely and returns the duration in
 // milliseconds.
 func (d *daily) reader(b testing.TB, path string) func(testing.TB) float64 {
 	b.Helper()
@@ -219,7 +219,7 @@ func (d *daily) pages() []dailyPage {
 	)
 }
 
-// newDaily makes the project.
+// newDaily creates the project.
 func newDaily(b testing.TB) *daily {
 	b.Helper()
 	p := newPushed(b, gittest.Generate(b, gittest.Large))
@@ -245,7 +245,7 @@ func newDaily(b testing.TB) *daily {
 		check(b, p.post(at+"labels", fmt.Sprintf(`{"name":"list-%d","color":"#428bca"}`, i), &label))
 		check(b, p.post(fmt.Sprintf("%sboards/%d/lists", at, d.board), fmt.Sprintf(`{"label_id":%d}`, label.ID), &struct{}{}))
 	}
-	// A branch with a CI file and some changes.
+	// A branch with a CI/CD configuration and some changes.
 	check(b, p.post(at+"repository/commits", `{"branch":"work","start_branch":"main","commit_message":"Work","actions":[
 		{"action":"create","file_path":".gitlab-ci.yml","content":"a: {script: [x]}\nb: {script: [x]}\nc: {stage: deploy, script: [x]}\n"},
 		{"action":"create","file_path":"work/one.go","content":"package work\n\nfunc One() int {\n\treturn 1\n}\n"},
@@ -261,7 +261,7 @@ func newDaily(b testing.TB) *daily {
 	return d
 }
 
-// longFile is a file that many commits have changed.
+// longFile returns a file that many commits have changed.
 func (p *pushed) longFile(b testing.TB) string {
 	b.Helper()
 	var list []struct{ Path, Type string }
@@ -305,13 +305,13 @@ func fillDaily(b testing.TB, d *daily) {
 const (
 	searchFiles  = 100_000
 	searchIssues = 100_000
-	// searchLimit is how many milliseconds of processor time a search may take while
-	// one types.
+	// searchLimit is the maximum CPU time, in milliseconds, of a search during
+	// typing.
 	searchLimit = 100
 )
 
-// BenchmarkSearch measures the searches that answer while a user types: the file
-// finder among 100,000 files, and the completion among 100,000 issues.
+// BenchmarkSearch measures the searches during typing: the file finder with 100,000
+// files, and the completion with 100,000 issues.
 func BenchmarkSearch(b *testing.B) {
 	t := &table{}
 	var files []gittest.Change

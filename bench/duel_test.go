@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// duel runs what git does and what we do in turns.
+// duel measures git and svc alternately.
 type duel struct {
 	rounds int
-	before func() // is not timed
+	before func() // is not measured
 	git    func()
 	ours   func()
-	again  float64 // how much what we do may take when it is repeated; 0 is not promised
+	again  float64 // limit of the ratio for repeated requests; 0 means no limit
 }
 
-// run returns the shortest times, in seconds: what else the machine does adds
-// to the others.
+// run returns the shortest times, in seconds, because other load on the machine only
+// makes measurements longer.
 func (d duel) run() (theirs, ours float64) {
 	timed := func(f func()) float64 {
 		if d.before != nil {
@@ -36,7 +36,7 @@ func (d duel) run() (theirs, ours float64) {
 	return slices.Min(a), slices.Min(z)
 }
 
-// figure runs a duel and keeps its result.
+// figure runs a duel and returns its result.
 func (d duel) figure(b *testing.B, t *table, name, against string, limit float64) {
 	b.Helper()
 	var theirs, ours float64
@@ -52,7 +52,7 @@ func (d duel) figure(b *testing.B, t *table, name, against string, limit float64
 		}
 		add(b, name, limit)
 	})
-	if d.again == 0 || theirs == 0 { // no one chose the first
+	if d.again == 0 || theirs == 0 { // the first sub-benchmark was not selected with -bench
 		return
 	}
 	b.Run(name+", again", func(b *testing.B) {

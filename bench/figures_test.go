@@ -1,17 +1,16 @@
-// Package bench measures the figures that the server promises to keep.
+// Package bench measures the performance limits that the server guarantees.
 //
-// Machines differ and are noisy, so a figure is a ratio wherever it can be:
-// against a bare server, or the same list with few rows, measured in turns
-// within one run. A run ends with a table of all figures and fails when one is
-// beyond its limit.
+// Machines differ and are noisy, so a figure is a ratio if possible, for example to
+// a minimal server, or to the same list with few rows. Both are measured alternately
+// in the same run. A run prints a table of all figures and fails if one exceeds its
+// limit.
 //
-// "make bench" measures everything on SQLite, with TEST_POSTGRES set to the URL
-// of a server also the lists on PostgreSQL; "make bench-large" measures memory
-// with a repository and an artifact of 1 GiB. Repositories and runners are
-// measured on the real server: in this process, where caches can be dropped
-// for what is asked first, and as the built program where memory and processor
-// time are counted. A part is chosen as usual: -bench 'Git$/warm', -bench
-// CI/drain.
+// "make bench" measures everything on SQLite, and also the lists on PostgreSQL if
+// TEST_POSTGRES is the URL of a server. "make bench-large" measures memory with a
+// repository and an artifact of 1 GiB. Repositories and runners are measured on a
+// complete server: in the process of the benchmark, where caches can be cleared
+// before first requests, and as the built program where memory and CPU time are
+// measured. Use -bench to select a part, such as 'Git$/warm' or CI/drain.
 package bench
 
 import (
@@ -23,8 +22,8 @@ import (
 	"text/tabwriter"
 )
 
-// BenchmarkFigures measures every figure and prints them. A part of them is
-// chosen as usual: -bench Figures/pages.
+// BenchmarkFigures measures every figure and prints them. Use -bench to select a
+// part, such as Figures/pages.
 func BenchmarkFigures(b *testing.B) {
 	t := &table{}
 	b.Run("requests", func(b *testing.B) { requests(b, t) })
@@ -33,15 +32,15 @@ func BenchmarkFigures(b *testing.B) {
 	t.finish(b)
 }
 
-// figure is something measured and how far it may go.
+// figure is a measured value with its limit.
 type figure struct {
 	name          string
 	measured      float64
 	limit         float64
-	atLeast       bool // the limit is the least, else the most, that is allowed
-	informational bool // there is no limit: it is printed beside another one
+	atLeast       bool // the limit is the minimum; otherwise the maximum
+	informational bool // there is no limit; printed for comparison
 	unit          string
-	note          string // absolute values, for users
+	note          string // absolute values, for readers
 }
 
 func (f figure) ok() bool {
@@ -51,21 +50,21 @@ func (f figure) ok() bool {
 	if f.atLeast {
 		return f.measured >= f.limit
 	}
-	return f.measured <= f.limit // false for what is no number
+	return f.measured <= f.limit // false for NaN
 }
 
-// table collects the figures of a run.
+// table has the figures of a run.
 type table struct{ figures []figure }
 
-// add keeps a figure and reports it as the result of the benchmark.
+// add adds a figure and reports it as the result of the benchmark.
 func (t *table) add(b *testing.B, f figure) {
 	b.Helper()
 	t.figures = append(t.figures, f)
-	b.ReportMetric(0, "ns/op") // an operation of ours is a whole measurement
+	b.ReportMetric(0, "ns/op") // an operation is a complete measurement
 	b.ReportMetric(f.measured, strings.ReplaceAll(f.unit, " ", "-"))
 }
 
-// write prints the table, if there is anything in it.
+// write prints the table, unless it is empty.
 func (t *table) write(to io.Writer) error {
 	if len(t.figures) == 0 {
 		return nil
@@ -89,7 +88,7 @@ func (t *table) write(to io.Writer) error {
 	return w.Flush()
 }
 
-// median is the middle of the values, which an outlier does not move.
+// median returns the median, which is not affected by outliers.
 func median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	return sorted[len(sorted)/2]
@@ -129,6 +128,6 @@ func TestMedian(t *testing.T) {
 		t.Errorf("got %v, want 3", got)
 	}
 	if values[0] != 9 {
-		t.Error("the values were moved")
+		t.Error("the order of the values was changed")
 	}
 }

@@ -6,13 +6,13 @@ import (
 	"svc/internal/db"
 )
 
-// fillUsers adds accounts, each with its namespace and its address. Names and
-// usernames are scattered, so that a page by name reads rows from all over the
-// table.
+// fillUsers adds users, each with its namespace and email address. Names and
+// usernames are not in the order of IDs, so that a page sorted by name reads rows
+// from the whole table.
 func fillUsers(b testing.TB, d *db.DB, n int) {
 	b.Helper()
 	fill(b, d, []statement{
-		// To multiply by a number below a prime visits all others once.
+		// Multiplication by a number modulo a prime is a permutation.
 		{series + `INSERT INTO users (username, name, email, confirmed_at, state, password_hash, bio, location, job_title, organization,
 				timezone, sign_in_count, current_sign_in_at, current_sign_in_ip, last_sign_in_at, last_sign_in_ip, last_activity_on,
 				namespace_id, created_by, created_at, updated_at)
@@ -29,8 +29,8 @@ func fillUsers(b testing.TB, d *db.DB, n int) {
 	})
 }
 
-// fillPeople gives an identity to each account of fillUsers, and a second one
-// to every other; and each follows three others.
+// fillPeople adds an identity to each user of fillUsers, and a second one to every
+// other user; each user follows three others.
 func fillPeople(b testing.TB, d *db.DB) {
 	b.Helper()
 	fill(b, d, []statement{
@@ -58,7 +58,7 @@ func fillEvents(b testing.TB, d *db.DB, n int) {
 	})
 }
 
-// series is the numbers from 1 to the argument.
+// series returns the numbers from 1 to the argument.
 const series = `WITH RECURSIVE series (n) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT n + 1 FROM series WHERE n < ?) `
 
 type statement struct {
@@ -66,7 +66,8 @@ type statement struct {
 	args []any
 }
 
-// fill runs statements that add many rows.
+// fill runs statements that add many rows, and updates the statistics of the
+// planner.
 func fill(b testing.TB, d *db.DB, statements []statement) {
 	b.Helper()
 	pragma(b, d, "PRAGMA synchronous = OFF")
@@ -83,7 +84,7 @@ func fill(b testing.TB, d *db.DB, statements []statement) {
 		b.Fatal(err)
 	}
 	restore()
-	if d.Postgres() { // does it by itself, but some time later; no one does it on SQLite
+	if d.Postgres() { // autovacuum would run later
 		if _, err := d.SQL().ExecContext(b.Context(), "VACUUM ANALYZE"); err != nil {
 			b.Fatal(err)
 		}
@@ -91,9 +92,9 @@ func fill(b testing.TB, d *db.DB, statements []statement) {
 	pragma(b, d, "PRAGMA wal_checkpoint(TRUNCATE)", "PRAGMA synchronous = FULL")
 }
 
-// dropIndexes removes the indexes of the tables that are filled and gives a
-// function that makes them again: to sort all entries at once is several times
-// faster than to put each in its place.
+// dropIndexes drops the indexes of the tables to be filled and returns a function
+// that creates them again: sorting all entries at once is several times faster than
+// inserting each.
 func dropIndexes(b testing.TB, d *db.DB) (restore func()) {
 	b.Helper()
 	list := `SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql <> '' AND tbl_name IN `
@@ -125,7 +126,7 @@ func dropIndexes(b testing.TB, d *db.DB) (restore func()) {
 	}
 }
 
-// pragma tunes SQLite's only writer.
+// pragma sets a pragma on the only writing connection of SQLite.
 func pragma(b testing.TB, d *db.DB, statements ...string) {
 	b.Helper()
 	if d.Postgres() {

@@ -19,9 +19,9 @@ import (
 	"svc/internal/git/gittest"
 )
 
-// BenchmarkGit measures what the server promises about repositories, beside
-// git doing the same, on a repository of 20,000 commits and 5,000 files that
-// was pushed to a project.
+// BenchmarkGit compares repository operations of the server with the same operations
+// of git, on a repository of 20,000 commits and 5,000 files that was pushed to a
+// project.
 func BenchmarkGit(b *testing.B) {
 	t := &table{}
 	p := newPushed(b, gittest.Generate(b, gittest.Large))
@@ -32,7 +32,7 @@ func BenchmarkGit(b *testing.B) {
 	t.finish(b)
 }
 
-// finish prints the table and fails when a figure is beyond its limit.
+// finish prints the table and fails if a figure exceeds its limit.
 func (t *table) finish(b *testing.B) {
 	b.Helper()
 	if err := t.write(os.Stdout); err != nil {
@@ -40,22 +40,22 @@ func (t *table) finish(b *testing.B) {
 	}
 	for _, f := range t.figures {
 		if !f.ok() {
-			b.Errorf("%s is %.3g %s, beyond the limit of %g", f.name, f.measured, f.unit, f.limit)
+			b.Errorf("%s is %.3g %s, the limit is %g", f.name, f.measured, f.unit, f.limit)
 		}
 	}
 }
 
-// pushed is a project whose repository was pushed, on its own server.
+// pushed is a project with a pushed repository, on a separate server.
 type pushed struct {
 	server *app.Server
 	site
-	// repo is its repository, where git is asked too, and what the server
-	// knows of it can be dropped.
+	// repo is its repository, in which git is measured, and whose caches in the
+	// server can be cleared.
 	repo git.Repo
 }
 
-// newPushed pushes a repository and has the server take care of it, as it does
-// in the background some time later.
+// newPushed pushes a repository and runs the housekeeping that the server would do
+// later in the background.
 func newPushed(b testing.TB, g *gittest.Repo) *pushed {
 	b.Helper()
 	s := serve(b, "")
@@ -67,14 +67,14 @@ func newPushed(b testing.TB, g *gittest.Repo) *pushed {
 	}
 	p.repo = s.Git.Repo(found[0])
 	_, err = p.repo.Housekeep(b.Context(), git.HousekeepOptions{Now: time.Now(), Full: true})
-	for errors.Is(err, git.ErrBusy) { // the server itself is at it
+	for errors.Is(err, git.ErrBusy) { // the server is running it
 		_, err = p.repo.Housekeep(b.Context(), git.HousekeepOptions{Now: time.Now(), Full: true})
 	}
 	check(b, err)
 	return p
 }
 
-// site is a server with a project of root's.
+// site is a server with a project of root.
 type site struct {
 	addr    string
 	name    string
@@ -98,24 +98,24 @@ func newNamedSite(b testing.TB, addr, name string) site {
 	return s
 }
 
-// remote is the address of the project for git.
+// remote returns the URL of the project for git.
 func (s site) remote() string {
 	return "http://root:" + rootToken + "@" + s.addr + "/root/" + s.name + ".git"
 }
 
-// address is that of something of the project in the API.
+// address returns the API URL of a resource of the project.
 func (s site) address(path string) string {
 	return fmt.Sprintf("http://%s/api/v4/projects/%d/%s", s.addr, s.project, path)
 }
 
-// size reads something of the project to its end and gives its length.
+// size reads a resource of the project completely and returns its length.
 func (s site) size(path string) (int, error) {
 	var n counter
 	_, err := get(s.client, s.address(path), rootToken, &n)
 	return int(n), err
 }
 
-// post makes something by the API and reads the answer.
+// post creates a resource with the API and decodes the response.
 func (s site) post(path, body string, into any) error {
 	q, err := http.NewRequest(http.MethodPost, "http://"+s.addr+"/api/v4/"+path, strings.NewReader(body))
 	if err != nil {
@@ -135,7 +135,7 @@ func (s site) post(path, body string, into any) error {
 	return json.Unmarshal(text, into)
 }
 
-// counter counts what is written to it.
+// counter is a writer that counts bytes.
 type counter int
 
 func (c *counter) Write(p []byte) (int, error) {
@@ -150,8 +150,8 @@ func check(b testing.TB, err error) {
 	}
 }
 
-// read returns a function that reads something of the project, at least so many
-// bytes.
+// read returns a function that reads a resource of the project, which must have a
+// minimum length.
 func (p *pushed) read(b testing.TB, path string, least int) func() {
 	return func() {
 		if n, err := p.size(path); err != nil || n < least {
@@ -171,12 +171,12 @@ func (p *pushed) git(b testing.TB, args ...string) func() {
 	}
 }
 
-// filePath is the endpoint that gives a file of the generated repository.
+// filePath returns the endpoint of a file of the generated repository.
 func filePath(n int) string {
 	return "repository/files/" + url.PathEscape(gittest.Path(n)) + "/raw?ref=main"
 }
 
-// gitReads compares single answers, the first time and again.
+// gitReads compares single requests, the first time and repeated.
 func gitReads(b *testing.B, t *table, p *pushed) {
 	g := gittest.At(b, p.repo.Path())
 	blobs := strings.Fields(g.Git("ls-tree", "-r", "--format=%(objectname)", "main"))
@@ -186,7 +186,8 @@ func gitReads(b *testing.B, t *table, p *pushed) {
 	blob := func() { p.read(b, "repository/blobs/"+blobs[next]+"/raw", 1000)() }
 	duel{60, p.repo.Forget, catFile, blob, 0}.figure(b, t, "first read of a blob, nobody has read the repository", "git cat-file", 1.2)
 	duel{60, other, catFile, blob, 0}.figure(b, t, "first read of a blob", "git cat-file", 1.2)
-	// With a file its last commit is told, for which git searches the history.
+	// The response for a file contains its last commit, for which git searches the
+	// history.
 	file := func() { p.read(b, filePath(next), 1000)() }
 	duel{60, other, func() {
 		catFile()
@@ -195,8 +196,8 @@ func gitReads(b *testing.B, t *table, p *pushed) {
 
 	g.Git("update-ref", "refs/heads/close", "main~100")
 	g.Git("update-ref", "refs/heads/far", "main~5000")
-	// No answers are known, but the repository is being read, as it is on a
-	// server that is asked for a comparison.
+	// No results are cached, but the repository is open, as on a server that gets a
+	// request for a comparison.
 	cold := func() {
 		p.repo.Forget()
 		p.read(b, "repository/tree", 100)()
@@ -228,8 +229,8 @@ func gitArchives(b *testing.B, t *table, p *pushed) {
 		figure(b, t, "archive tar.gz", "git archive", 0.7)
 }
 
-// gitWarm compares reads of what is known with the least that the server
-// answers.
+// gitWarm compares requests whose results are cached with the cheapest request of
+// the server.
 func gitWarm(b *testing.B, t *table, p *pushed) {
 	version := newLeanLoad(b, "http://"+p.addr+"/api/v4/version", rootToken)
 	blob := gittest.Run(b, p.repo.Path(), "rev-parse", "main:"+gittest.Path(7))
@@ -258,7 +259,7 @@ func gitWarm(b *testing.B, t *table, p *pushed) {
 	}
 }
 
-// What is measured is what was pushed.
+// TestPushed checks that the benchmark reads the pushed repository.
 func TestPushed(t *testing.T) {
 	t.Parallel()
 	g := gittest.Generate(t, gittest.Size{Commits: 120, Files: 50})

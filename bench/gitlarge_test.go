@@ -16,9 +16,9 @@ import (
 	"svc/internal/git/gittest"
 )
 
-// BenchmarkGitLarge measures what serving a repository of 1 GiB takes. It has
-// its own target, make bench-large: it writes some GiB to the directory for
-// temporary files.
+// BenchmarkGitLarge measures the memory for serving a repository of 1 GiB. It has a
+// separate target, make bench-large, because it writes several GiB to the directory
+// for temporary files.
 func BenchmarkGitLarge(b *testing.B) {
 	t := &table{}
 	began := time.Now()
@@ -32,9 +32,9 @@ func BenchmarkGitLarge(b *testing.B) {
 			p := start(b, dir, addr)
 			s := newSite(b, addr)
 			g.Git("push", "-q", s.remote(), "main")
-			_ = p.end(b) // what it keeps of the push is of no account here
+			_ = p.end(b) // memory that is used for the push is not measured
 			p = start(b, dir, addr)
-			_, err := s.size("repository/tree") // connections, pools
+			_, err := s.size("repository/tree") // opens connections and pools
 			check(b, err)
 			before := p.resident(b)
 			peak := p.watch(b)
@@ -54,7 +54,7 @@ func BenchmarkGitLarge(b *testing.B) {
 	t.finish(b)
 }
 
-// largeClient clones, gets an archive and compares.
+// largeClient clones, downloads an archive and compares commits.
 func largeClient(b testing.TB, s site, tip string, real bool) {
 	if real {
 		dir := filepath.Join(b.TempDir(), "clone")
@@ -78,8 +78,8 @@ func largeClient(b testing.TB, s site, tip string, real bool) {
 	}
 }
 
-// generateLarge makes a repository of files of 1 MiB that cannot be compressed,
-// and a second commit that changes a few and some text.
+// generateLarge creates a repository with incompressible files of 1 MiB, and a
+// second commit that changes a few of them and some text.
 func generateLarge(b testing.TB, files int) *gittest.Repo {
 	b.Helper()
 	g := gittest.New(b)
@@ -92,9 +92,9 @@ func generateLarge(b testing.TB, files int) *gittest.Repo {
 			message := fmt.Sprintf("Change number %d\n", n)
 			fmt.Fprintf(w, "commit refs/heads/main\ncommitter Author <author@example.com> %d +0100\ndata %d\n%s", 1_500_000_000+n, len(message), message)
 			for f := range changed {
-				_, _ = rnd.Read(content) // it never fails
+				_, _ = rnd.Read(content) // never fails
 				fmt.Fprintf(w, "M 100644 inline large%04d.bin\ndata %d\n", f, len(content))
-				_, _ = w.Write(content) // Flush tells
+				_, _ = w.Write(content) // Flush returns the error
 			}
 			text := strings.Repeat(fmt.Sprintf("a line of commit %d\n", n), 5000)
 			fmt.Fprintf(w, "M 100644 inline text.txt\ndata %d\n%s\n", len(text), text)

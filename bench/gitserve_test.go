@@ -18,11 +18,11 @@ import (
 	"svc/internal/git/gittest"
 )
 
-// gitTransfers compares clones and pushes over HTTP with those from a
-// directory, and many clones with one.
+// gitTransfers compares clones and pushes over HTTP with those from a directory, and
+// many concurrent clones with one.
 func gitTransfers(b *testing.B, t *table, p *pushed) {
-	// The repository has our own settings, which sync what is pushed, for both
-	// ways.
+	// The repository has the settings of the server, which sync pushed objects to
+	// disk, in both cases.
 	file := "file://" + p.repo.Path()
 	clone := func(from string) func() {
 		return func() {
@@ -54,7 +54,7 @@ func gitTransfers(b *testing.B, t *table, p *pushed) {
 	work := filepath.Join(b.TempDir(), "work")
 	gittest.Run(b, "", "clone", "-q", "--no-checkout", "--depth=1", file, work)
 	n := 0
-	commit := func() { // a new file, without a work tree
+	commit := func() { // adds a file, without a work tree
 		n++
 		blob := gittest.RunInput(b, work, strings.NewReader(fmt.Sprint("content ", n)), "hash-object", "-w", "--stdin")
 		gittest.Run(b, work, "read-tree", "HEAD")
@@ -69,9 +69,9 @@ func gitTransfers(b *testing.B, t *table, p *pushed) {
 	duel{15, commit, push(file, "file"), push(p.remote(), "http"), 0}.figure(b, t, "push of one commit over HTTP", "one over file://", 2)
 }
 
-// fetchAll sends what a clone sends, from many clients at once that throw away
-// what they get: those of git would take the processor for themselves. It
-// gives the time until all have their answer, and that of git's processes.
+// fetchAll clones with many concurrent clients, which discard the pack, because git
+// clients would use most of the CPU. It returns the time until all have received
+// their response, and the CPU time of the git processes.
 func fetchAll(b testing.TB, p *pushed, n int) (seconds, cpu float64) {
 	b.Helper()
 	refs, err := p.repo.Refs(context.Background(), git.RefOptions{})
@@ -95,12 +95,12 @@ func fetchAll(b testing.TB, p *pushed, n int) (seconds, cpu float64) {
 	wg.Wait()
 	seconds, cpu = time.Since(began).Seconds(), childTime(b)-before
 	if len(sizes) != 1 || sizes[0] > 0 {
-		b.Errorf("answers of %v bytes", sizes)
+		b.Errorf("responses of %v bytes", sizes)
 	}
 	return seconds, cpu
 }
 
-// cloneRequest is what git sends to clone all refs.
+// cloneRequest returns the request of git for a clone of all refs.
 func cloneRequest(refs []git.Ref) []byte {
 	var q bytes.Buffer
 	packet := func(line string) { fmt.Fprintf(&q, "%04x%s\n", len(line)+5, line) }
@@ -118,7 +118,7 @@ func cloneRequest(refs []git.Ref) []byte {
 	return q.Bytes()
 }
 
-// fetch sends what a clone sends and gives the length of the pack.
+// fetch sends the request of a clone and returns the length of the pack.
 func (s site) fetch(body []byte) (size int, err error) {
 	q, err := http.NewRequest(http.MethodPost, s.remote()+"/git-upload-pack", bytes.NewReader(body))
 	if err != nil {
@@ -133,13 +133,13 @@ func (s site) fetch(body []byte) (size int, err error) {
 	defer res.Body.Close()
 	head := make([]byte, 13)
 	if _, err := io.ReadFull(res.Body, head); err != nil || string(head) != "000dpackfile\n" {
-		return 0, fmt.Errorf("the answer begins with %q: %w", head, err)
+		return 0, fmt.Errorf("the response starts with %q: %w", head, err)
 	}
 	n, err := io.Copy(io.Discard, res.Body)
 	return int(n), err
 }
 
-// childTime is the processor time of the processes that have ended.
+// childTime returns the CPU time of child processes that have ended.
 func childTime(b testing.TB) float64 {
 	var u syscall.Rusage
 	check(b, syscall.Getrusage(syscall.RUSAGE_CHILDREN, &u))

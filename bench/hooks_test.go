@@ -16,12 +16,12 @@ import (
 const (
 	hookBurst  = 10_000
 	hookPushes = 30
-	// hookLimit is for machines whose processors the deliveries share with git.
+	// hookLimit is for machines on which deliveries and git share the processors.
 	hookLimit = 3
 )
 
-// BenchmarkHooks compares pushes beside a burst of webhook deliveries with the same
-// pushes before it. The project that is pushed to has a webhook too.
+// BenchmarkHooks compares pushes during a burst of webhook deliveries with the same
+// pushes before it. The project with the pushes has a webhook, too.
 func BenchmarkHooks(b *testing.B) {
 	t := &table{}
 	b.Run("pushes beside a burst", func(b *testing.B) { pushBesideHooks(b, t) })
@@ -66,7 +66,7 @@ func pushBesideHooks(b *testing.B, t *table) {
 		}
 	}
 	if len(beside) < hookPushes/3 {
-		b.Fatalf("only %d pushes were beside the burst", len(beside))
+		b.Fatalf("only %d pushes were during the burst", len(beside))
 	}
 	t.add(b, figure{
 		name: fmt.Sprintf("push beside %d deliveries", hookBurst), measured: median(beside) / median(before), limit: hookLimit, unit: "of one before",
@@ -74,7 +74,7 @@ func pushBesideHooks(b *testing.B, t *table) {
 	})
 }
 
-// fillDeliveries stores deliveries that wait for the webhook of a project.
+// fillDeliveries stores pending deliveries of the webhook of a project.
 func fillDeliveries(b testing.TB, p *pushed, projectID int64) {
 	b.Helper()
 	d, payload := p.server.DB, `{"object_kind":"push","text":"`+strings.Repeat("x", 3000)+`"}`

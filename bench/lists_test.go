@@ -14,9 +14,9 @@ import (
 	"svc/internal/db/dbtest"
 )
 
-// BenchmarkLists compares the first page of lists, with each filter and order that
-// they have, in an instance with a thousand issues, merge requests and comments and in
-// one with many. BENCH_ROWS is the number of the large instance, 100,000 by default.
+// BenchmarkLists compares the first page of lists, with each filter and order, in an
+// instance with a thousand issues, merge requests and comments and in an instance
+// with many. BENCH_ROWS is the number in the large instance, 100,000 by default.
 func BenchmarkLists(b *testing.B) {
 	t := &table{}
 	many := 100_000
@@ -40,15 +40,15 @@ func BenchmarkLists(b *testing.B) {
 type listSite struct {
 	*app.Server
 	project, small, milestone, author, worker int64
-	member, other                             string // tokens of a developer and of a user who is no member
-	tenth                                     string // time of the tenth issue by updated_at, which is that of the merge request as well
+	member, other                             string // tokens of a developer and of a user who is not a member
+	tenth                                     string // updated_at of the tenth issue, and of the tenth merge request
 }
 
 // listCase is a list that is measured.
 type listCase struct {
 	name, path string
 	most       float64 // 1.5 if it is 0
-	other      bool    // asked for by a user who is no member
+	other      bool    // whether the request is by a user who is not a member
 }
 
 func listsOn(b *testing.B, t *table, on string, many int, newDatabase func() string) {
@@ -69,10 +69,10 @@ func listsOn(b *testing.B, t *table, on string, many int, newDatabase func() str
 	}
 }
 
-// listPages reads one page again and again.
+// listPages reads one page repeatedly.
 type listPages struct {
 	token, address string
-	lean           *lean // nil for pages that answer in parts
+	lean           *lean // nil for pages with chunked responses
 }
 
 func (s *listSite) pages(b testing.TB, c listCase) *listPages {
@@ -93,7 +93,7 @@ func (s *listSite) pages(b testing.TB, c listCase) *listPages {
 	return p
 }
 
-// read reads the page and returns the milliseconds that it took.
+// read reads the page and returns the duration in milliseconds.
 func (p *listPages) read(b testing.TB) float64 {
 	b.Helper()
 	start := time.Now()
@@ -109,8 +109,8 @@ func (p *listPages) read(b testing.TB) float64 {
 	return time.Since(start).Seconds() * 1e3
 }
 
-// compare reads both pages in turns and completes the figure. A page that is far over
-// its limit is read a few times only.
+// compare reads both pages alternately and completes the figure. A page that exceeds
+// its limit by far is read only a few times.
 func (p *listPages) compare(b testing.TB, long *listPages, f *figure) {
 	b.Helper()
 	const rounds, reads, slow = 15, 4, 300
@@ -132,7 +132,7 @@ func (p *listPages) compare(b testing.TB, long *listPages, f *figure) {
 	f.note = fmt.Sprintf("%.2f ms, %.2f ms in the large instance", median(x), median(y))
 }
 
-// cases are the lists with each filter and order.
+// cases returns the lists with each filter and order.
 func (s *listSite) cases() (list []listCase) {
 	const search = 3
 	add := func(name, path string, most float64) {
@@ -154,8 +154,8 @@ func (s *listSite) cases() (list []listCase) {
 		{"label and opened", "labels=medium&state=opened"}, {"several filters", fmt.Sprintf("labels=usual&milestone=common&state=opened&assignee_id=%d", s.worker)},
 		{"label and author", "labels=usual&author_username=root"}, {"label, milestone and closed", "labels=common&milestone=common&state=closed"},
 	}
-	// A thousand candidates are read out of their order; in the small instance there are
-	// ten.
+	// A thousand candidates are read in another order; in the small instance there
+	// are ten.
 	candidates := map[string]float64{"label and opened": 12}
 	for _, f := range filters {
 		add("issues of a project, "+f.name, issues+"&"+f.query, candidates[f.name])
@@ -242,7 +242,7 @@ func (s *listSite) cases() (list []listCase) {
 		add("search notes of a project, "+f.name, fmt.Sprintf("projects/%d/search?scope=notes&search=%s", s.project, f.text), search)
 		add("projects by name, "+f.name, "projects?per_page=20&search="+f.text, search)
 		users := float64(search)
-		if f.name == "two characters" { // that no user has, and no index: all users are read
+		if f.name == "two characters" { // no user matches and there is no index: all users are read
 			users = 200
 		}
 		add("users by name, "+f.name, "users?per_page=20&search="+f.text, users)
@@ -289,8 +289,9 @@ func (s *listSite) cases() (list []listCase) {
 	return list
 }
 
-// newListSite makes a server with so many issues, merge requests, comments and
-// users, and a hundredth of that, but some pages, of projects, milestones and snippets.
+// newListSite creates a server with a number of issues, merge requests, comments and
+// users, and a hundredth of that number of projects, milestones and snippets, but at
+// least some pages.
 func newListSite(b testing.TB, databaseURL string, rows int) *listSite {
 	b.Helper()
 	s := &listSite{Server: serve(b, databaseURL)}
@@ -345,7 +346,7 @@ func fillLists(b testing.TB, s *listSite, group int64, rows int) {
 		}
 		rare := `CASE WHEN n <= 10 THEN 'needle ' ELSE '' END`
 		list = append(list,
-			// To multiply by a number below a prime visits all others once.
+			// Multiplication by a number modulo a prime is a permutation.
 			statement{series + `INSERT INTO ` + kind + `s (project_id, iid, state, author_id, milestone_id, created_at, updated_at, title, description, upvotes, ` + columns + `)
 				SELECT CAST(? AS BIGINT), n, CASE WHEN n % 3 = 2 THEN 'opened' ELSE ` + closed + ` END, CASE WHEN n <= 10 THEN CAST(? AS BIGINT) ELSE 1 END,
 					(SELECT m.id FROM milestones m WHERE m.title = CASE WHEN n <= 10 THEN 'rare' WHEN n % 3 = 2 THEN 'common' ELSE '' END),
@@ -369,7 +370,7 @@ func fillLists(b testing.TB, s *listSite, group int64, rows int) {
 			SELECT CAST(? AS BIGINT), 100 + n, 'Milestone ' || n, CASE WHEN n <= 5 THEN 'needle ' ELSE '' END || 'gear train ' || n, 0, 0 FROM series`, []any{max(rows/100, 100), s.project}},
 		statement{series + `INSERT INTO projects (namespace_id, path, name, full_path, description, visibility, last_activity_at, created_at, updated_at)
 			SELECT CAST(? AS BIGINT), 'p' || n, 'Gear train ' || (n * 7919 % 1000003), 'g/p' || n, CASE WHEN n <= 5 THEN 'needle' ELSE '' END, 'public', n, n, n FROM series`, []any{max(rows/100, 100), group}},
-		// With files: those without are removed as unfinished.
+		// With files, because snippets without files are removed as unfinished.
 		statement{series + `INSERT INTO snippets (author_id, visibility, title, files, created_at, updated_at)
 			SELECT 1, 'public', CASE WHEN n <= 5 THEN 'needle ' ELSE '' END || 'gear train ' || n, '["a.txt"]', n, n FROM series`, []any{max(rows/100, 100)}},
 		statement{series + `INSERT INTO packages (project_id, type, name, lookup, version, status, metadata, creator_id, created_at, updated_at)

@@ -17,17 +17,16 @@ import (
 	"time"
 )
 
-// clients is how many clients send requests at once, each the next one as
-// soon as it has its answer.
+// clients is the number of concurrent clients. Each sends its next request when it
+// has received the response.
 const clients = 8
 
-// load is one request that is sent over and over, on connections that stay
-// open.
+// load is a request that is sent repeatedly, on persistent connections.
 type load struct {
-	send [clients]func() error // one for each client; an answer that is no 200 is an error
+	send [clients]func() error // one per client; another status than 200 is an error
 }
 
-// newLoad sends by net/http, as a program of Go would.
+// newLoad returns a load that uses net/http.
 func newLoad(b testing.TB, address, token string) *load {
 	b.Helper()
 	t := &http.Transport{MaxIdleConnsPerHost: clients, DisableCompression: true}
@@ -43,9 +42,8 @@ func newLoad(b testing.TB, address, token string) *load {
 	return l
 }
 
-// newLeanLoad sends prepared bytes and looks at no more of the answer than
-// where it ends, as load generators do: its own work is a small part of what a
-// request costs.
+// newLeanLoad returns a load that sends prepared bytes and only finds the end of the
+// response, like load generators, so that its own work is a small part of a request.
 func newLeanLoad(b testing.TB, address, token string) *load {
 	b.Helper()
 	l := &load{}
@@ -63,8 +61,7 @@ func newLeanLoad(b testing.TB, address, token string) *load {
 	return l
 }
 
-// newHostLoad is newLeanLoad for a server that is asked for another host than
-// the one where it listens.
+// newHostLoad is newLeanLoad with another host name than the listener's.
 func newHostLoad(b testing.TB, address, host string) *load {
 	b.Helper()
 	l := &load{}
@@ -83,8 +80,8 @@ func newHostLoad(b testing.TB, address, host string) *load {
 	return l
 }
 
-// run loads the server for a while, at least with one request of each client, and
-// gives the requests per second.
+// run sends requests for a time, with at least one request per client, and returns
+// the requests per second.
 func (l *load) run(b testing.TB, d time.Duration) float64 {
 	b.Helper()
 	var wg sync.WaitGroup
@@ -112,8 +109,7 @@ func (l *load) run(b testing.TB, d time.Duration) float64 {
 	return float64(total) / took
 }
 
-// get sends a request and copies the body of the answer, which must be a
-// 200.
+// get sends a request and copies the body of the response, whose status must be 200.
 func get(client *http.Client, address, token string, body io.Writer) (http.Header, error) {
 	r, err := http.NewRequest(http.MethodGet, address, nil)
 	if err != nil {
@@ -132,12 +128,13 @@ func get(client *http.Client, address, token string, body io.Writer) (http.Heade
 	return res.Header, err
 }
 
-// lean sends one request on a connection and knows just enough of HTTP.
+// lean is a connection that sends one request repeatedly and parses only the
+// necessary parts of HTTP.
 type lean struct {
 	host    string
 	request []byte
 	conn    net.Conn
-	answer  []byte // room for it
+	answer  []byte // buffer for the response
 }
 
 func newLean(address, token string) (*lean, error) {
@@ -160,13 +157,12 @@ var (
 	headEnd    = []byte("\r\n\r\n")
 )
 
-// send sends the request and reads the answer to its end, which its length
-// tells.
+// send sends the request and reads the response, whose length is in its header.
 func (c *lean) send() error {
 	if _, err := c.conn.Write(c.request); err != nil {
 		return err
 	}
-	size, whole := 0, 0 // bytes that came, and that come in all
+	size, whole := 0, 0 // received bytes, and total bytes of the response
 	for whole == 0 || size < whole {
 		n, err := c.conn.Read(c.answer[size:])
 		if err != nil {
@@ -185,14 +181,14 @@ func (c *lean) send() error {
 	return nil
 }
 
-// answerSize is the length of an answer, 0 while its head is not complete.
+// answerSize returns the length of a response, 0 if its header is incomplete.
 func answerSize(start []byte) (int, error) {
 	head := bytes.Index(start, headEnd)
 	if head < 0 {
 		return 0, nil
 	}
 	if !bytes.HasPrefix(start, statusOK) {
-		return 0, fmt.Errorf("answer %.100q", start)
+		return 0, fmt.Errorf("response %.100q", start)
 	}
 	_, length, ok := bytes.Cut(start[:head+2], lengthName)
 	if !ok {
@@ -203,8 +199,7 @@ func answerSize(start []byte) (int, error) {
 	return head + len(headEnd) + n, err
 }
 
-// bare starts the server that ours is measured against: it does nothing but
-// send the same answer.
+// bare starts a minimal server for comparison, which always sends the same response.
 func bare(b testing.TB, header http.Header, body []byte) (address string) {
 	b.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -226,7 +221,7 @@ func TestLoad(t *testing.T) {
 			case "/refused":
 				http.NotFound(w, r)
 			case "/unknown":
-				w.(http.Flusher).Flush() // so that there is no length
+				w.(http.Flusher).Flush() // so that the response has no Content-Length
 			}
 			w.Header().Set("Content-Length", strconv.Itoa(len(large)))
 			_, _ = io.WriteString(w, large)
@@ -236,13 +231,13 @@ func TestLoad(t *testing.T) {
 			t.Errorf("%s: %v requests per second", name, got)
 		}
 		if _, ok := asked.Load("GET /a?b=c secret"); !ok {
-			t.Errorf("%s: the request was another", name)
+			t.Errorf("%s: the request is different", name)
 		}
 		if err := newLoad(t, s.URL+"/refused", "secret").send[0](); err == nil {
-			t.Errorf("%s: a refusal is no error", name)
+			t.Errorf("%s: an error status is not reported", name)
 		}
 		if err := newLoad(t, s.URL+"/unknown", "secret").send[0](); (err == nil) != (name == "net/http") {
-			t.Errorf("%s: an answer without a length: %v", name, err)
+			t.Errorf("%s: a response without a length: %v", name, err)
 		}
 	}
 }

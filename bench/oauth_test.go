@@ -20,10 +20,10 @@ const (
 	tokenCallback = "https://app.example/cb"
 )
 
-// BenchmarkTokens prints how many requests per second the token endpoint
-// answers: refreshes, each of which ends one pair of tokens and stores
-// another, and those with an id_token beside it. They are compared with bare
-// transactions on the same database, because that is what waits for the disk.
+// BenchmarkTokens prints how many requests per second the token endpoint serves:
+// refreshes, each of which revokes one pair of tokens and stores another, with and
+// without an id_token. They are compared with single transactions on the same
+// database, because both wait for the disk.
 func BenchmarkTokens(b *testing.B) {
 	t := &table{}
 	s := serve(b, "")
@@ -43,7 +43,7 @@ func BenchmarkTokens(b *testing.B) {
 	rates := map[string][]float64{}
 	loads := map[string]*load{"plain": plain, "signed": signed, "bare": bare}
 	for _, l := range loads {
-		l.run(b, tokenRound) // prepares statements, makes the key
+		l.run(b, tokenRound) // prepares statements, creates the key
 	}
 	for b.Loop() {
 		for range tokenRounds {
@@ -68,7 +68,8 @@ func userID(b *testing.B, s *app.Server) (int64, error) {
 	return id, err
 }
 
-// refreshing has each client refresh the tokens of its own grant.
+// refreshing returns functions with which each client refreshes the tokens of a
+// separate grant.
 func refreshing(b *testing.B, s *app.Server, client *oauth.Application, userID int64, scope string) *load {
 	b.Helper()
 	transport := &http.Transport{MaxIdleConnsPerHost: clients}
@@ -111,7 +112,8 @@ func refreshing(b *testing.B, s *app.Server, client *oauth.Application, userID i
 	return l
 }
 
-// writing has each client change one row, in its own transaction.
+// writing returns functions with which each client updates one row, in a separate
+// transaction.
 func writing(b *testing.B, s *app.Server) *load {
 	b.Helper()
 	l := &load{}

@@ -14,8 +14,8 @@ import (
 	"svc/internal/db/dbtest"
 )
 
-// How long the lists are that are compared. The middle one is the shortest
-// that has the deepest page by offset that is allowed.
+// The lengths of the compared lists. The middle one is the shortest that has the
+// deepest page that offset pagination allows.
 const (
 	fewRows  = 1_000
 	deepRows = 51_000
@@ -24,21 +24,20 @@ const (
 
 const (
 	pageRounds = 60
-	pageReads  = 8 // in a round
+	pageReads  = 8 // per round
 	// deepPage is the last page of 20 that begins within the largest offset.
 	deepPage = 50_000/20 + 1
 )
 
-// pages compares a page of a long list with a page of a short one, as an
-// administrator gets them who sends one request after the other by the lean
-// client.
+// pages compares a page of a long list with a page of a short one, for an
+// administrator who sends one request at a time with the lean client.
 //
-// A keyset page is compared with the page at the same part of the short list:
-// the first, the one in the middle, which is read again and again, and pages at
-// places that no one has read before. A page by offset is compared with the
-// page of the same number where the short list has it; page 400 with page 50,
-// its last; the deepest page with the same one of the shortest list that has
-// it.
+// A keyset page is compared with the page at the same relative position of the short
+// list: the first page, the middle page, which is read repeatedly, and pages at
+// random positions that were not read before. An offset page is compared with the
+// page of the same number if the short list has it; page 400 with page 50, the last
+// one of the short list; the deepest page with the same page of the shortest list
+// that has it.
 func pages(b *testing.B, t *table) {
 	b.Run("sqlite", func(b *testing.B) {
 		pagesOn(b, t, "SQLite", func() string { return "" })
@@ -73,7 +72,7 @@ func pagesOn(b *testing.B, t *table, on string, newDatabase func() string) {
 		for _, c := range []struct {
 			name  string
 			paths func(rows int) []string
-			rows  int // of the short list
+			rows  int // number of rows of the short list
 			most  float64
 		}{
 			{"keyset, first page", first, fewRows, 1.3},
@@ -95,7 +94,7 @@ func pagesOn(b *testing.B, t *table, on string, newDatabase func() string) {
 	}
 }
 
-// comparePages reads pages of a short and of a long list in turns and completes
+// comparePages reads pages of a short and of a long list alternately and completes
 // the figure.
 func comparePages(b *testing.B, t *table, short, long *walk, f figure) {
 	b.Helper()
@@ -113,7 +112,7 @@ func comparePages(b *testing.B, t *table, short, long *walk, f figure) {
 	t.add(b, f)
 }
 
-// walk reads pages one after the other, and from the first again at the end.
+// walk reads consecutive pages, and starts again after the last one.
 type walk struct {
 	pages []*lean
 	at    int
@@ -143,7 +142,7 @@ func newWalkAs(b testing.TB, s *app.Server, token string, paths []string) *walk 
 	return w
 }
 
-// read reads some pages and gives the milliseconds that each took.
+// read reads some pages and returns the durations in milliseconds.
 func (w *walk) read(b testing.TB) float64 {
 	b.Helper()
 	start := time.Now()
@@ -156,12 +155,12 @@ func (w *walk) read(b testing.TB) float64 {
 	return time.Since(start).Seconds() * 1e3 / pageReads
 }
 
-// list is a list that is measured.
+// list is a measured list.
 type list struct {
 	name  string
 	path  string
 	table string
-	by    string // the column that it is sorted by, before the id
+	by    string // the column by which it is sorted, before the ID
 }
 
 func lists() []list {
@@ -177,15 +176,15 @@ func (l list) offset(page int) string { return l.path + "&page=" + strconv.Itoa(
 
 func (l list) keyset(cursor string) string { return l.path + "&pagination=keyset&cursor=" + cursor }
 
-// cursor is that of the page after a number of rows. No one follows links that
-// far here.
+// cursor returns the cursor of the page after a number of rows, because following
+// links would take too long.
 func (l list) cursor(b testing.TB, s *app.Server, rows int) string {
 	b.Helper()
 	return l.cursorOf(b, s, `ORDER BY `+l.by+`, id LIMIT 1 OFFSET ?`, rows)
 }
 
-// random are pages all over the list, enough that none is read twice while it
-// is measured.
+// random returns the cursors of pages in the whole list, enough that none is read
+// twice in a measurement.
 func (l list) random(b testing.TB, s *app.Server, rows int) []string {
 	b.Helper()
 	random := rand.New(rand.NewPCG(1, uint64(rows)))
@@ -195,13 +194,13 @@ func (l list) random(b testing.TB, s *app.Server, rows int) []string {
 	}
 	var pages []string
 	for range (pageRounds + 1) * pageReads {
-		// Accounts that the instance itself made leave gaps at the start.
+		// IDs of users that the instance creates leave gaps at the start.
 		pages = append(pages, l.keyset(l.cursorOf(b, s, `WHERE id >= ? ORDER BY id LIMIT 1`, random.Int64N(last)+1)))
 	}
 	return pages
 }
 
-// cursorOf is the cursor at the row that a query chooses.
+// cursorOf returns the cursor at the row that a query selects.
 func (l list) cursorOf(b testing.TB, s *app.Server, which string, arg any) string {
 	b.Helper()
 	var value, id any

@@ -23,25 +23,25 @@ const (
 	peerCommits = 60
 )
 
-// forge is a server under comparison: how it is started, and where it serves
-// what the comparison asks for.
+// forge is a compared server: how it is started, and the paths of the compared
+// requests.
 type forge struct {
 	name    string
 	program string
-	ready   string // path that answers 200 as soon as the server works
+	ready   string // path that returns 200 when the server is ready
 	api     string // root of its REST API
 	start   func(b testing.TB, dir, addr string) *exec.Cmd
 	token   func(b testing.TB, dir string) string
-	create  string // path that creates a project
+	create  string // path for creating a project
 
-	issue    string            // path that creates an issue
-	requests map[string]string // by what is asked: paths after the root of the API
+	issue    string            // path for creating an issue
+	requests map[string]string // paths below the root of the API, by name
 }
 
-// readOf is what the comparison asks for, in the order of the table.
+// readOf lists the compared requests, in the order of the table.
 var readOf = []string{"version", "current user", "one project", "20 projects", "20 issues", "20 commits", "a file of 4 KiB"}
 
-// svcForge is our program, as "make build" builds it.
+// svcForge is svc, built with "make build".
 var svcForge = forge{
 	name: "svc", program: binary, ready: "/-/readiness", api: "/api/v4",
 	start:  func(_ testing.TB, dir, addr string) *exec.Cmd { return command(dir, addr) },
@@ -55,7 +55,7 @@ var svcForge = forge{
 }
 
 // giteaForge is Gitea with its defaults for SQLite. Commits are listed without
-// statistics, as ours are.
+// statistics, like those of svc.
 func giteaForge(program string) forge {
 	return forge{
 		name: "Gitea", program: program, ready: "/api/healthz", api: "/api/v1",
@@ -92,10 +92,10 @@ func gitea(program, dir string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// BenchmarkPeers compares the built program with Gitea, whose binary GITEA
-// names, on the same machine in the same run: both on SQLite with their
-// defaults, the same projects, issues and commits, loaded in turns by the same
-// client. It prints a table in Markdown.
+// BenchmarkPeers compares the built program with Gitea, whose binary is in GITEA, on
+// the same machine in the same run: both on SQLite with their defaults, with the
+// same projects, issues and commits, and with alternating load from the same client.
+// It prints a table in Markdown.
 func BenchmarkPeers(b *testing.B) {
 	program := os.Getenv("GITEA")
 	if program == "" {
@@ -139,7 +139,7 @@ func comparePeers(b *testing.B, ours, theirs forge) {
 	fmt.Println(text.String())
 }
 
-// digits is a number with two or three significant digits.
+// digits formats a number with two or three significant digits.
 func digits(x float64) string {
 	switch {
 	case x >= 1000:
@@ -156,7 +156,7 @@ type peer struct {
 	forge
 	*server
 	dir, addr, secret string
-	idle              float64 // MiB of memory, a while after the start
+	idle              float64 // memory in MiB, some time after the start
 }
 
 func startPeer(b *testing.B, f forge) *peer {
@@ -218,7 +218,7 @@ func (p *peer) post(b *testing.B, path string, body any) {
 	}
 }
 
-// remote is the URL of the project for git.
+// remote returns the URL of the project for git.
 func (p *peer) remote() string {
 	namespace := "root"
 	if p.name != svcForge.name {
@@ -227,7 +227,7 @@ func (p *peer) remote() string {
 	return fmt.Sprintf("http://%s:%s@%s/%s/p.git", namespace, p.secret, p.addr, namespace)
 }
 
-// load is a read of the API, sent by clients that keep their connections.
+// load is an API request, sent by clients with persistent connections.
 func (p *peer) load(b testing.TB, what string) *load {
 	b.Helper()
 	t := &http.Transport{MaxIdleConnsPerHost: clients, DisableCompression: true}
@@ -257,7 +257,7 @@ func (p *peer) load(b testing.TB, what string) *load {
 	return l
 }
 
-// clone is the median time of a clone, in seconds.
+// clone returns the median time of a clone, in seconds.
 func (p *peer) clone(b testing.TB) float64 {
 	b.Helper()
 	var times []float64

@@ -14,12 +14,12 @@ import (
 	"svc/internal/repo"
 )
 
-// plannedIssues is how many issues the project has whose pages are measured.
+// plannedIssues is the number of issues of the measured project.
 const plannedIssues = 1000
 
-// BenchmarkPlan compares how many pages of planned work per second the server
-// makes with how many answers it gives to the cheapest question of the API, as
-// someone who has not signed in, and weighs a board of a thousand issues.
+// BenchmarkPlan compares how many planning pages per second the server renders with
+// the rate of the cheapest API request, for an anonymous user, and measures the size
+// of a board with a thousand issues.
 func BenchmarkPlan(b *testing.B) {
 	t := &table{}
 	s := serve(b, "")
@@ -28,8 +28,8 @@ func BenchmarkPlan(b *testing.B) {
 	version := newLeanLoad(b, "http://"+s.Addr()+"/api/v4/version", token)
 	for _, r := range []struct {
 		name, path string
-		least      float64 // of GET /version
-		most       int     // bytes; 0 is not weighed
+		least      float64 // minimum ratio to GET /version
+		most       int     // maximum size in bytes; 0 means no limit
 	}{
 		{"list of issues", "/root/engine/-/issues", 0.01, 50 << 10},
 		{"issue", "/root/engine/-/issues/1", 0, 50 << 10},
@@ -61,8 +61,8 @@ func BenchmarkPlan(b *testing.B) {
 	t.finish(b)
 }
 
-// fillPlan makes a public project with issues, and a board that shows them in
-// four lists; it gives the board.
+// fillPlan creates a public project with issues, and a board that shows them in four
+// lists; it returns the board.
 func fillPlan(b *testing.B, s *app.Server) int64 {
 	b.Helper()
 	root, err := s.Users.Find(b.Context(), actor.System(), "root")

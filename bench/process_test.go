@@ -13,32 +13,32 @@ import (
 	"time"
 )
 
-// binary is what "make build" makes.
+// binary is the program that "make build" builds.
 const binary = "../bin/svc"
 
 const (
 	starts = 9
-	// idle is how long a server is left alone before its memory is read.
+	// idle is how long a server runs without requests before its memory is measured.
 	idle = 5 * time.Second
 	mebi = 1 << 20
 )
 
-// process measures the program as an operator sees it.
+// process measures the built program as a process.
 func process(b *testing.B, t *table) {
 	info, err := os.Stat(binary)
 	if err != nil {
 		b.Fatalf("%v: run make build first", err)
 	}
 	b.Run("binary", func(b *testing.B) {
-		for b.Loop() { // once is enough
+		for b.Loop() { // one iteration
 		}
-		// Of 70 MiB, 22 are tables of functions that Go needs for stack traces and
-		// the garbage collector, 3 the client of S3 and its types, 2 SQLite.
+		// Of 70 MiB, 22 are function tables that Go needs for stack traces and the
+		// garbage collector, 3 the S3 client and its types, 2 SQLite.
 		t.add(b, figure{name: "size of the binary", measured: float64(info.Size()) / mebi, limit: 72, unit: "MiB"})
 	})
 	b.Run("start", func(b *testing.B) {
 		dir, addr := b.TempDir(), freeAddr(b)
-		start(b, dir, addr).stop(b) // makes the data directory
+		start(b, dir, addr).stop(b) // creates the data directory
 		var seconds []float64
 		for b.Loop() {
 			for range starts {
@@ -83,16 +83,16 @@ func process(b *testing.B, t *table) {
 // server is a running process.
 type server struct {
 	cmd  *exec.Cmd
-	took time.Duration // from its start until it was ready
+	took time.Duration // time from the start until the server was ready
 }
 
-// start starts our program and waits until it is ready.
+// start starts svc and waits until it is ready.
 func start(b testing.TB, dir, addr string) *server {
 	b.Helper()
 	return launch(b, command(dir, addr), dir, "http://"+addr+"/-/readiness")
 }
 
-// command runs our program with data in a directory.
+// command returns a command of svc with its data in a directory.
 func command(dir, addr string) *exec.Cmd {
 	cmd := exec.Command(binary, "serve")
 	cmd.Env = []string{
@@ -102,8 +102,8 @@ func command(dir, addr string) *exec.Cmd {
 	return cmd
 }
 
-// launch starts a program, which logs to a file in a directory, and waits until an
-// address answers 200.
+// launch starts a program, which logs to a file in a directory, and waits until a
+// URL returns 200.
 func launch(b testing.TB, cmd *exec.Cmd, dir, address string) *server {
 	b.Helper()
 	log, err := os.Create(dir + "/log")
@@ -117,7 +117,7 @@ func launch(b testing.TB, cmd *exec.Cmd, dir, address string) *server {
 	if err := p.cmd.Start(); err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() { _ = p.cmd.Process.Kill() }) // of no effect after stop
+	b.Cleanup(func() { _ = p.cmd.Process.Kill() }) // has no effect after stop
 	for time.Since(begin) < time.Minute {
 		if answers(address) {
 			p.took = time.Since(begin)
@@ -130,7 +130,7 @@ func launch(b testing.TB, cmd *exec.Cmd, dir, address string) *server {
 	return nil
 }
 
-// answers reports whether a request is answered with 200.
+// answers reports whether a request returns 200.
 func answers(address string) bool {
 	res, err := http.Get(address)
 	if err != nil {
@@ -147,8 +147,8 @@ func (p *server) stop(b testing.TB) {
 	}
 }
 
-// end stops a server that may be in the middle of long work, which it tells by
-// its status then.
+// end stops a server that may have unfinished requests; its exit status then shows
+// that.
 func (p *server) end(b testing.TB) error {
 	b.Helper()
 	http.DefaultClient.CloseIdleConnections()
@@ -158,14 +158,15 @@ func (p *server) end(b testing.TB) error {
 	return p.cmd.Wait()
 }
 
-// idleMemory is the memory of a server that was left alone for a while, in MiB.
+// idleMemory returns the memory, in MiB, of a server that had no requests for some
+// time.
 func (p *server) idleMemory(b testing.TB) float64 {
 	b.Helper()
 	time.Sleep(idle)
 	return p.resident(b) / mebi
 }
 
-// resident is the memory of the process, in bytes, as the kernel counts it.
+// resident returns the resident memory of the process, in bytes.
 func (p *server) resident(b testing.TB) float64 {
 	b.Helper()
 	n, err := resident(p.cmd.Process.Pid)
@@ -173,8 +174,8 @@ func (p *server) resident(b testing.TB) float64 {
 	return n
 }
 
-// watch notes the most memory that the process has until the function that it
-// gives is called.
+// watch records the maximum memory of the process until the returned function is
+// called.
 func (p *server) watch(b testing.TB) (peak func() float64) {
 	b.Helper()
 	return watchMemory(b, p.cmd.Process.Pid)
@@ -218,13 +219,13 @@ func resident(pid int) (float64, error) {
 	}
 	field := strings.Fields(string(text))
 	if len(field) < 2 {
-		return 0, fmt.Errorf("the kernel tells %q about the memory of the process", text)
+		return 0, fmt.Errorf("unexpected memory statistics of the process: %q", text)
 	}
 	pages, err := strconv.Atoi(field[1])
 	return float64(pages * os.Getpagesize()), err
 }
 
-// spent is the processor time of the process, in seconds.
+// spent returns the CPU time of the process, in seconds.
 func (p *server) spent(b testing.TB) float64 {
 	b.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
@@ -232,18 +233,18 @@ func (p *server) spent(b testing.TB) float64 {
 	_, rest, _ := strings.Cut(string(text), ") ")
 	field := strings.Fields(rest)
 	if len(field) < 13 {
-		b.Fatalf("the kernel tells %q about the time of the process", text)
+		b.Fatalf("unexpected CPU statistics of the process: %q", text)
 	}
 	ticks := 0
-	for _, f := range field[11:13] { // in user mode, in the kernel
+	for _, f := range field[11:13] { // user and system time
 		n, err := strconv.Atoi(f)
 		check(b, err)
 		ticks += n
 	}
-	return float64(ticks) / 100 // a tick is that long for every program
+	return float64(ticks) / 100 // USER_HZ is 100
 }
 
-// freeAddr is an address that no one listens on just now.
+// freeAddr returns an address on which no process listens.
 func freeAddr(b testing.TB) string {
 	b.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -259,7 +260,7 @@ func TestWatchMemory(t *testing.T) {
 	before, err := resident(os.Getpid())
 	check(t, err)
 	peak := watchMemory(t, os.Getpid())
-	// Not from the heap: that may have room which is resident already.
+	// Mapped memory instead of the heap, which may already have resident free space.
 	held, err := syscall.Mmap(-1, 0, 100*mebi, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
 	check(t, err)
 	for i := 0; i < len(held); i += 4096 {
@@ -267,7 +268,7 @@ func TestWatchMemory(t *testing.T) {
 	}
 	grown := peak() - before
 	check(t, syscall.Munmap(held))
-	if grown < 50*mebi { // others may give memory back meanwhile
+	if grown < 50*mebi { // other goroutines may release memory concurrently
 		t.Errorf("grown by %.0f bytes", grown)
 	}
 }

@@ -15,16 +15,16 @@ const (
 	requestUsers  = 500
 )
 
-// requests compares how many whole requests per second the server answers with
-// how many a bare handler does: net/http on its own listener in the same
-// process, which does nothing but write the same body, with its type and its
-// length. The load comes from the same machine, as from wrk or hey.
+// requests compares how many requests per second the server serves with the rate of
+// a minimal handler: net/http on a separate listener in the same process, which only
+// writes the same body, with its type and length. The load is generated on the same
+// machine, as with wrk or hey.
 //
-// The limit holds for the lean client, whose own cost is small, as that of
-// such a program. Two more ratios are told and held to nothing, because they
-// flatter: with the client of net/http, which costs as much as a bare server
-// does and is on both sides of the ratio; and against a handler that sends all
-// our headers too, part of whose cost is that of net/http for writing them.
+// The limit applies to the lean client, which like those programs uses little CPU
+// time itself. Two other ratios are printed without a limit, because they are too
+// favorable: with the client of net/http, which costs as much as a minimal server
+// and is on both sides of the ratio; and against a handler that also sends all
+// headers of svc, a part of whose cost is writing them with net/http.
 func requests(b *testing.B, t *table) {
 	s := serve(b, "")
 	fillUsers(b, s.DB, requestUsers)
@@ -60,7 +60,7 @@ func requests(b *testing.B, t *table) {
 				{"plain by net/http", newLoad(b, plain, r.token)},
 			}
 			for _, l := range loads {
-				l.run(b, requestRound) // prepares statements, notes the activity of the day
+				l.run(b, requestRound) // prepares statements, records the activity of the day
 			}
 			for b.Loop() {
 				for range requestRounds {

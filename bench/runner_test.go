@@ -18,15 +18,14 @@ import (
 	"svc/internal/git/gittest"
 )
 
-// pipelineFile makes one job for each push.
+// pipelineFile creates one job for each push.
 const pipelineFile = `test:
   script:
     - make
     - make test
 `
 
-// pushPipeline pushes a change to the project, which makes a pipeline of one
-// job.
+// pushPipeline pushes a change to the project, which creates a pipeline of one job.
 func (s site) pushPipeline(b testing.TB, serial int) {
 	b.Helper()
 	g := gittest.New(b)
@@ -36,9 +35,9 @@ func (s site) pushPipeline(b testing.TB, serial int) {
 	g.Git("push", "-q", "--force", s.remote(), fmt.Sprintf("main:refs/heads/b%d", serial))
 }
 
-// runner is a simulated runner: it sends what the public runner sends, over
-// one connection and with as little work as that takes, since it shares the
-// processors with the server that is measured.
+// runner is a simulated runner. It sends the requests of the public runner on one
+// connection and uses as little CPU time as possible, because it shares the
+// processors with the measured server.
 type runner struct {
 	addr   string
 	conn   net.Conn
@@ -46,10 +45,10 @@ type runner struct {
 	out    bytes.Buffer
 	token  string
 	body   []byte
-	cursor string // of its last request; with it the next may be held
+	cursor string // cursor of the last request, which allows the server to hold the next one
 }
 
-// newRunner makes a runner of the instance.
+// newRunner creates an instance runner.
 func (s site) newRunner(b testing.TB) *runner {
 	b.Helper()
 	var made struct{ Token string }
@@ -65,14 +64,14 @@ func dialRunner(b testing.TB, addr, token string) *runner {
 	return &runner{addr: addr, conn: conn, in: bufio.NewReader(conn), token: token}
 }
 
-// job is what a runner needs of its job.
+// job has the fields of a job that a runner needs.
 type job struct {
 	ID    int64
 	Token string
 }
 
-// call sends a request and gives the answer, whose status must be
-// one of those.
+// call sends a request and returns the response, which must have one of the
+// statuses.
 func (r *runner) call(method, path, header string, body []byte, ok ...int) (*answer, error) {
 	r.out.Reset()
 	fmt.Fprintf(&r.out, "%s /api/v4/%s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n%s\r\n\r\n", method, path, r.addr, len(body), header)
@@ -90,14 +89,14 @@ func (r *runner) call(method, path, header string, body []byte, ok ...int) (*ans
 	return res, nil
 }
 
-// answer is what a runner reads of an answer.
+// answer has the fields of a response that a runner needs.
 type answer struct {
 	status int
 	cursor string
-	body   []byte // until the next call
+	body   []byte // valid until the next call
 }
 
-// answer reads an answer. Ours have a length.
+// answer reads a response with a Content-Length, as the server sends it.
 func (r *runner) answer() (*answer, error) {
 	a, size, given := &answer{}, 0, false
 	for first := true; ; first = false {
@@ -110,7 +109,7 @@ func (r *runner) answer() (*answer, error) {
 		}
 		if first {
 			if _, err := fmt.Sscanf(string(line), "HTTP/1.1 %d", &a.status); err != nil {
-				return nil, fmt.Errorf("answer %q: %w", line, err)
+				return nil, fmt.Errorf("response %q: %w", line, err)
 			}
 			continue
 		}
@@ -136,7 +135,7 @@ func (r *runner) answer() (*answer, error) {
 
 const jsonType = "Content-Type: application/json"
 
-// request asks for a job, nil when there is none.
+// request requests a job; it returns nil if there is none.
 func (r *runner) request() (*job, error) {
 	body := fmt.Sprintf(`{"token":%q,"last_update":%q,"system_id":"s_bench","info":{"name":"bench","version":"17.11.0","platform":"linux",
 		"architecture":"amd64","executor":"shell","features":{"two_phase_job_commit":true,"trace_checksum":true,"trace_size":true,
@@ -152,8 +151,8 @@ func (r *runner) request() (*job, error) {
 	return readJob(res.body)
 }
 
-// readJob finds the two members of the answer that a runner goes on with: the
-// public runner reads them all, but on its own machine.
+// readJob finds the two fields of the response that are needed. The public runner
+// decodes all, but on another machine.
 func readJob(text []byte) (*job, error) {
 	j := &job{}
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -179,7 +178,7 @@ func readJob(text []byte) (*job, error) {
 	return j, nil
 }
 
-// state returns how a job goes, with the checksum of its log at the end.
+// state returns the status of a job, for the end with the checksum of its log.
 func (r *runner) state(j *job, state string, log []byte) error {
 	body := fmt.Sprintf(`{"token":%q,"state":%q,"output":{"checksum":"crc32:%08x","bytesize":%d}}`, j.Token, state, crc32.ChecksumIEEE(log), len(log))
 	_, err := r.call(http.MethodPut, fmt.Sprintf("jobs/%d", j.ID), jsonType, []byte(body), http.StatusOK)
@@ -198,7 +197,7 @@ const (
 	tracePatch   = 16 << 10
 )
 
-// run does with a job all that is measured of it.
+// run sends the measured requests of a job.
 func (r *runner) run(j *job, log []byte) error {
 	if err := r.state(j, "running", nil); err != nil {
 		return err
@@ -211,7 +210,7 @@ func (r *runner) run(j *job, log []byte) error {
 	return r.state(j, "success", log)
 }
 
-// await asks until there is a job.
+// await requests jobs until there is one.
 func (r *runner) await() (*job, error) {
 	for range 100 {
 		if j, err := r.request(); j != nil || err != nil {
@@ -221,7 +220,7 @@ func (r *runner) await() (*job, error) {
 	return nil, errors.New("no job came")
 }
 
-// sampleLog is a log as jobs write them.
+// sampleLog returns a typical log of a job.
 func sampleLog(size int) []byte {
 	var b bytes.Buffer
 	for n := 0; b.Len() < size; n++ {
@@ -230,7 +229,7 @@ func sampleLog(size int) []byte {
 	return b.Bytes()[:size]
 }
 
-// What is simulated is what a runner does.
+// TestRunner checks that the simulated runner can run a job.
 func TestRunner(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, serve(t, "").Addr())
@@ -252,6 +251,6 @@ func TestRunner(t *testing.T) {
 		t.Errorf("%v: %s", err, text.String())
 	}
 	if err := r.state(j, "failed", nil); err == nil {
-		t.Error("a job that has ended was changed")
+		t.Error("a job was changed after its end")
 	}
 }

@@ -15,12 +15,12 @@ import (
 	"svc/internal/user"
 )
 
-// rootToken is the administrator's on every server here.
+// rootToken is the token of the administrator on all servers.
 const rootToken = "svcpat-root-of-the-bench-server"
 
-// serve starts a server on a real listener: on SQLite in a directory of the
-// benchmark, or on the PostgreSQL database of the URL. It logs as it does by
-// default: a JSON line for each request, which goes nowhere.
+// serve starts a server with a real listener, on SQLite in a directory of the
+// benchmark or on the PostgreSQL database of the URL. It logs a JSON line for each
+// request, as by default, but discards the log.
 func serve(b testing.TB, databaseURL string, change ...func(*config.Config)) *app.Server {
 	b.Helper()
 	dir := b.TempDir()
@@ -34,7 +34,7 @@ func serve(b testing.TB, databaseURL string, change ...func(*config.Config)) *ap
 		f(&cfg)
 	}
 	a, err := app.Open(b.Context(), cfg, app.NewLog(cfg, io.Discard), app.Options{
-		Passwords: secret.Params{Memory: 64, Time: 1, Threads: 1}, // no figure signs in
+		Passwords: secret.Params{Memory: 64, Time: 1, Threads: 1}, // sign-ins are not measured
 	})
 	if err != nil {
 		b.Fatal(err)
@@ -60,7 +60,7 @@ func serve(b testing.TB, databaseURL string, change ...func(*config.Config)) *ap
 	return s
 }
 
-// newToken makes an account and gives a token for it.
+// newToken creates a user and returns a token of the user.
 func newToken(b testing.TB, s *app.Server, username string) string {
 	b.Helper()
 	u, err := s.Users.Create(b.Context(), actor.System(), user.NewUser{

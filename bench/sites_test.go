@@ -17,12 +17,12 @@ import (
 	"svc/internal/git/gittest"
 )
 
-// siteHost is where the site of root is shown.
+// siteHost is the host name of the Pages site of root.
 const siteHost = "root.pages.test"
 
-// BenchmarkSites compares how many files of a site per second the server gives
-// to visitors with how many http.FileServer does, from a directory with the
-// same files, on its own listener in the same process.
+// BenchmarkSites compares how many files of a Pages site per second the server
+// serves with the rate of http.FileServer, for a directory with the same files, on a
+// separate listener in the same process.
 func BenchmarkSites(b *testing.B) {
 	t := &table{}
 	s := serve(b, "", withSites)
@@ -61,11 +61,11 @@ func BenchmarkSites(b *testing.B) {
 	t.finish(b)
 }
 
-// withSites serves sites as well.
+// withSites enables Pages sites.
 func withSites(c *config.Config) { c.PagesAddr, c.PagesURL = "127.0.0.1:0", "http://pages.test" }
 
-// publish has a job of the project bench publish files, and waits until they
-// are shown.
+// publish publishes files with a job of the project bench, and waits until they are
+// served.
 func publish(b testing.TB, s *app.Server, files map[string]string) {
 	b.Helper()
 	p := newSite(b, s.Addr())
@@ -99,7 +99,7 @@ func publish(b testing.TB, s *app.Server, files map[string]string) {
 	check(b, s.Queue.Idle(b.Context()))
 }
 
-// send asks the API for something that needs no body.
+// send sends an API request without a body.
 func send(s site, method, path string) (status int, err error) {
 	q, err := http.NewRequest(method, "http://"+s.addr+"/api/v4/"+path, nil)
 	if err != nil {
@@ -113,7 +113,7 @@ func send(s site, method, path string) (status int, err error) {
 	return res.StatusCode, res.Body.Close()
 }
 
-// TestSites holds that what is compared is the same.
+// TestSites checks that the compared servers send the same files.
 func TestSites(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "", withSites)

@@ -11,7 +11,7 @@ import (
 )
 
 // BenchmarkTodos compares the first page of to-do lists with few and with a million
-// rows, for each filter. Half of the rows belong to the user who asks.
+// rows, for each filter. Half of the rows belong to the user of the request.
 func BenchmarkTodos(b *testing.B) {
 	t := &table{}
 	b.Run("sqlite", func(b *testing.B) {
@@ -30,8 +30,8 @@ type todoSite struct {
 	*app.Server
 	token string
 	group int64
-	other int64 // the ID of a user who caused few of the items
-	last  int64 // a project with few of the items
+	other int64 // the ID of a user who is the author of few items
+	last  int64 // the ID of a project with few items
 }
 
 func todosOn(b *testing.B, t *table, on string, newDatabase func() string) {
@@ -60,7 +60,7 @@ func todosOn(b *testing.B, t *table, on string, newDatabase func() string) {
 			}
 			most := 2.0
 			if on == "PostgreSQL" && c.name == "an author" {
-				most = 8 // it counts by reading the table: it expects more items of an author
+				most = 8 // it counts with a table scan, because it estimates more items per author
 			}
 			comparePages(b, t, at(fewRows), at(manyRows), figure{
 				name: fmt.Sprintf("to-do items, %s (%s)", c.name, on), limit: most, unit: fmt.Sprintf("× at %d rows", fewRows),
@@ -69,8 +69,8 @@ func todosOn(b *testing.B, t *table, on string, newDatabase func() string) {
 	}
 }
 
-// newTodoSite makes to-do items: half of them done ones of the user somebody, the
-// rest pending ones of many users. Issues are public.
+// newTodoSite creates to-do items: half of them are done items of the user somebody,
+// the others are pending items of many users. Issues are public.
 func newTodoSite(b testing.TB, databaseURL string, rows int) *todoSite {
 	b.Helper()
 	s := &todoSite{Server: serve(b, databaseURL)}
@@ -102,7 +102,8 @@ func fillTodos(b testing.TB, d *db.DB, r todoRows) {
 		{series + `INSERT INTO issues (project_id, iid, author_id, created_at, updated_at, title)
 			SELECT CASE WHEN n % 100 = 0 THEN CAST(? AS BIGINT) ELSE CAST(? AS BIGINT) END, n, 1, 1700000000000000, 1700000000000000, 'Issue ' || n FROM series`,
 			[]any{r.issues, r.rare, r.usual}},
-		// Only the first items are rare ones: the newest are read last.
+		// Only the first items are of the rare author and project: the newest are
+		// read last.
 		{series + `INSERT INTO todos (user_id, author_id, project_id, target_type, issue_id, commit_sha, action, state, created_at, updated_at)
 			SELECT CAST(? AS BIGINT), CASE WHEN n <= 50 THEN CAST(? AS BIGINT) ELSE 1 END, i.project_id, CASE WHEN n <= 50 THEN 'Commit' ELSE 'Issue' END,
 				CASE WHEN n > 50 THEN i.id END, CASE WHEN n <= 50 THEN 'sha' || n END, CASE WHEN n <= 50 THEN 'unmergeable' WHEN n % 2 = 0 THEN 'mentioned' ELSE 'assigned' END, 'done', 1700000000000000, 1700000000000000

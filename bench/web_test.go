@@ -12,10 +12,10 @@ import (
 	"svc/internal/repo"
 )
 
-// BenchmarkWeb compares how many pages per second the server makes with how
-// many answers it gives to the cheapest question of the API, and tells their
-// size: the overview of a project with its README and languages, and the tree
-// of its files, as someone who has not signed in.
+// BenchmarkWeb compares how many pages per second the server renders with the rate
+// of the cheapest API request, and measures the size of the pages: the overview of a
+// project with its README and languages, and the tree of its files, for an anonymous
+// user.
 func BenchmarkWeb(b *testing.B) {
 	t := &table{}
 	s := serve(b, "")
@@ -55,7 +55,7 @@ func BenchmarkWeb(b *testing.B) {
 	t.finish(b)
 }
 
-// fillRepository makes a public project with files of several languages.
+// fillRepository creates a public project with files in several languages.
 func fillRepository(b *testing.B, repos *repo.Service) {
 	b.Helper()
 	root, err := repos.Users.Find(b.Context(), actor.System(), "root")
