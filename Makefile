@@ -1,8 +1,8 @@
 # The main targets are "make run" and "make test". Recipes longer than a line are
 # in scripts/.
 
-# The clone may belong to another user, as in some containers. The go command
-# would refuse to stamp the version then, so it is done here.
+# The clone may belong to another user, as in some containers. The go command then
+# refuses to stamp the version, so the linker flags set it.
 GIT      := git -c safe.directory='$(CURDIR)'
 VERSION  ?= $(shell $(GIT) describe --tags --dirty 2>/dev/null || echo devel)
 REVISION ?= $(shell $(GIT) rev-parse --short=11 HEAD 2>/dev/null || echo unknown)
