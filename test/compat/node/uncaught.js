@@ -1,6 +1,6 @@
 "use strict";
-// A shop that falls over: nothing catches what its check-out throws. The SDK
-// sends it and ends the process, as it does in the programs of its users.
+// A program with an uncaught exception, which the SDK reports before it exits the
+// process.
 const Sentry = require("@sentry/node");
 
 Sentry.init({ dsn: process.env.COMPAT_DSN, release: "shop@1.2.3", environment: "staging", autoSessionTracking: true });
@@ -9,7 +9,7 @@ Sentry.setTag("page", "cart");
 Sentry.addBreadcrumb({ category: "shop", message: "put a pear into the cart" });
 
 function checkOut(cart) {
-  return cart.items.length; // there is no cart
+  return cart.items.length; // cart is undefined
 }
 
 setTimeout(() => checkOut(undefined), 1);

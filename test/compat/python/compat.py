@@ -1,7 +1,7 @@
-"""What the scenarios share.
+"""Shared helpers of the scenarios.
 
-The test gives the server, root's token and a few values in the environment.
-A scenario prints what it did; a failing assert ends it.
+The URL of the server, the token of root and other values are in the environment.
+A scenario prints what it did; a failed assert ends it.
 """
 
 import contextlib
@@ -13,18 +13,18 @@ import gitlab
 URL = os.environ["COMPAT_URL"]
 ROOT = os.environ["COMPAT_TOKEN"]
 PASSWORD = os.environ["COMPAT_PASSWORD"]
-HIDDEN = os.environ["COMPAT_HIDDEN"]  # the value of variables; no log may hold it
+HIDDEN = os.environ["COMPAT_HIDDEN"]  # the value of secret variables, which no log may contain
 KEYS = os.environ["COMPAT_KEYS"].splitlines()  # public SSH keys
 PICTURE = bytes.fromhex(os.environ["COMPAT_PICTURE"])
 
 
 def client(token=ROOT, **options):
-    """A client that uses the token as a personal access token."""
+    """Returns a client that uses the token as a personal access token."""
     return gitlab.Gitlab(URL, private_token=token, **options)
 
 
 def new_user(gl, username, **more):
-    """A user whose account is confirmed."""
+    """Creates a confirmed user."""
     return gl.users.create({
         "username": username, "name": "Name of " + username, "email": username + "@example.org",
         "password": PASSWORD, "skip_confirmation": True, **more,
@@ -32,7 +32,7 @@ def new_user(gl, username, **more):
 
 
 def new_token(user, *scopes):
-    """A personal access token of the user, made by root."""
+    """Creates a personal access token of the user, as root."""
     return user.personal_access_tokens.create({"name": " ".join(scopes), "scopes": list(scopes)})
 
 
@@ -42,7 +42,7 @@ def same(got, want):
 
 @contextlib.contextmanager
 def refused(error, code, message):
-    """The block must end with exactly this error of the client."""
+    """Checks that the block raises exactly this error of the client."""
     got = None
     try:
         yield
@@ -58,14 +58,14 @@ def now():
 
 
 def recent(text):
-    """Whether this is a time of the last minutes, as the API writes it."""
+    """Reports whether a time in the format of the API is a few minutes old at most."""
     at = datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%f%z")
     age = now() - at
     return datetime.timedelta(seconds=-1) < age < datetime.timedelta(minutes=5)
 
 
 def day(ahead):
-    """The day so many days ahead, as the API writes it."""
+    """Returns the date in a number of days, in the format of the API."""
     return (now() + datetime.timedelta(days=ahead)).strftime("%Y-%m-%d")
 
 

@@ -1,5 +1,5 @@
-"""Environments, deployments, resource groups, lint, statuses of commits and
-pipelines below others."""
+"""Environments, deployments, resource groups, CI Lint, commit statuses and
+downstream pipelines."""
 
 from compat import did, refused, same
 from gitlab import exceptions as exc
@@ -17,7 +17,7 @@ same((e.state, e.external_url), ("stopped", "https://other.example.org"))
 e.delete()
 first, second = p.pipelines.create({"ref": "main"}), p.pipelines.create({"ref": "main"})
 same([j.status for j in second.jobs.list(get_all=True)], ["waiting_for_resource"])
-# This release of the client has no words of its own for resource groups.
+# This release of the client has no methods for resource groups.
 group = f"/projects/{p.id}/resource_groups/one"
 same(ada_gl.http_get(group)["process_mode"], "unordered")
 same([j["pipeline"]["id"] for j in ada_gl.http_list(group + "/upcoming_jobs", get_all=True)], [second.id])

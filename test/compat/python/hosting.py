@@ -1,4 +1,4 @@
-"""The people of the scenarios about groups, projects and repositories."""
+"""The users of the scenarios about groups, projects and repositories."""
 
 import time
 
@@ -12,7 +12,7 @@ bob_gl = client(new_token(bob, "api").token)
 
 
 def new_project(path, **more):
-    """A project of Ada's whose default branch, main, has a README."""
+    """Creates a project as Ada whose default branch, main, has a README."""
     return ada_gl.projects.create({"name": path, "path": path, "initialize_with_readme": True, **more})
 
 
@@ -21,7 +21,7 @@ def new_group(path, **more):
 
 
 def eventually(what, so):
-    """Waits for what the server does in the background."""
+    """Waits for background jobs of the server."""
     end = time.monotonic() + 30
     while not so():
         assert time.monotonic() < end, f"after 30 s it is still not so: {what}"

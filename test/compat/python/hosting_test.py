@@ -1,6 +1,6 @@
 """Groups, projects and repositories, with python-gitlab.
 
-Each part does its work when it is loaded; all share one server.
+Each part runs when it is imported; all share one server.
 """
 
 import importlib

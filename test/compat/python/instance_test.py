@@ -1,4 +1,4 @@
-"""The installation itself with python-gitlab: version, variables, settings, audit events, limits."""
+"""The instance, with python-gitlab: version, variables, settings, audit events, limits."""
 
 import re
 import time
@@ -77,7 +77,7 @@ with refused(exc.GitlabListError, 400, "entity_type is missing"):
     gl.audit_events.list(get_all=True, entity_id=1)
 did("listed audit events")
 
-# The client waits as long as Retry-After says, and then tries again.
+# The client waits for the time in Retry-After and retries.
 gl.settings.update(new_data={
     "throttle_authenticated_api_enabled": True,
     "throttle_authenticated_api_requests_per_period": 2, "throttle_authenticated_api_period_in_seconds": 2,

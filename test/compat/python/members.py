@@ -1,4 +1,4 @@
-"""Who may do what: members, requests, tokens, keys, protected refs, push rules."""
+"""Permissions: members, requests, tokens, keys, protected refs, push rules."""
 
 import gitlab
 from compat import KEYS, client, day, did, recent, refused, same

@@ -14,7 +14,7 @@ from gitlab import mixins
 
 LIST = "../../internal/api/parameters.txt"
 
-# Parameters that the public API does not have, or has no more.
+# Parameters that the public API does not have, or no longer has.
 GONE = {
     "GET /groups/{id}/deploy_tokens": {"scopes"},
     "GET /projects/{id}/deploy_tokens": {"scopes"},
@@ -40,7 +40,7 @@ with urllib.request.urlopen(URL + "/api/v4/openapi.json") as response:
 
 
 def properties(schema, depth=0):
-    """The names of the properties of a schema and of all that it may be."""
+    """Returns the names of the properties of a schema and of all its alternatives."""
     if not schema or depth > 8:
         return set()
     found = set(schema.get("properties", {}))
@@ -52,7 +52,7 @@ def properties(schema, depth=0):
 
 
 def bound(operation):
-    """The names of the parameters of an endpoint, without the brackets of lists and objects."""
+    """Returns the names of the parameters of an endpoint, without the brackets of lists and objects."""
     names = {p["name"] for p in operation.get("parameters", [])}
     for content in operation.get("requestBody", {}).get("content", {}).values():
         names |= properties(content.get("schema"))
@@ -78,7 +78,7 @@ checked, missing = 0, []
 
 
 def check(method, path, names):
-    """The endpoint, if there is one, has all the names."""
+    """Checks that the endpoint, if it exists, has all the names."""
     global checked
     matching = [e for e in endpoints if e[0] == method and e[2].fullmatch(path)]
     if not matching:

@@ -11,7 +11,7 @@ from worker import Worker, value
 
 
 def pipelined(path, yaml):
-    """A project of Ada's with a CI file, and a runner for it."""
+    """Creates a project as Ada with a CI/CD configuration, and a runner for it."""
     p = new_project(path)
     p.files.create({"file_path": ".gitlab-ci.yml", "branch": "main", "content": yaml, "commit_message": "CI [skip ci]"})
     made = ada_gl.http_post("/user/runners", post_data={"runner_type": "project_type", "project_id": p.id, "description": "of " + path, "run_untagged": True})
@@ -114,7 +114,7 @@ with refused(exc.GitlabGetError, 404, "404 Project Not Found"):
     bob_gl.projects.get(p.id)
 did("erased a job and deleted a pipeline")
 
-# With its token a job asks who it is, while it runs.
+# A running job can read itself with its token.
 p, w = pipelined("py-token", "job: {script: [x]}\n")
 p.pipelines.create({"ref": "main"})
 job = w.take("job")
@@ -125,7 +125,7 @@ with refused(exc.GitlabAuthenticationError, 401, "401 Unauthorized"):
 w.end(job, "success")
 with refused(exc.GitlabAuthenticationError, 401, "401 Unauthorized"):
     own.http_get("/job")
-# This release of the client has no words of its own for the scope.
+# This release of the client has no methods for the scope.
 scope = f"/projects/{p.id}/job_token_scope"
 same(ada_gl.http_get(scope)["inbound_enabled"], True)
 other = new_project("py-other")

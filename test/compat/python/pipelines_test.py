@@ -1,6 +1,6 @@
-"""Pipelines and all that starts and serves them, with python-gitlab.
+"""Pipelines, variables, triggers, schedules and runners, with python-gitlab.
 
-Each part does its work when it is loaded; all share one server.
+Each part runs when it is imported; all share one server.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""What belongs to a user, with python-gitlab: emails, keys, follows, status, attributes."""
+"""User profiles, with python-gitlab: emails, keys, follows, status, attributes."""
 
 from compat import KEYS, URL, client, day, did, new_token, new_user, recent, refused, same
 from gitlab import exceptions as exc

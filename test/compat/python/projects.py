@@ -19,7 +19,7 @@ same(ada_gl.projects.get("ada/analytical-engine").attributes, p.attributes)
 eventually("the commit is counted", lambda: ada_gl.projects.get(p.id, statistics=True).statistics["commit_count"] == 1)
 empty = ada_gl.projects.create({"name": "empty"})
 same((empty.empty_repo, empty.default_branch), (True, "main"))
-# The first file makes the branch.
+# The first file creates the branch.
 empty.files.create({"file_path": "a.txt", "branch": empty.default_branch, "content": "a", "commit_message": "begin"})
 same(ada_gl.projects.get(empty.id).empty_repo, False)
 with refused(exc.GitlabCreateError, 400, {"path": ["has already been taken"]}):
@@ -39,7 +39,7 @@ p.avatar = PICTURE
 p.save()
 picture = requests.get(p.avatar_url, timeout=30)
 same((picture.status_code, picture.headers["Content-Type"], picture.content), (200, "image/png", PICTURE))
-# This version of the client would send an empty file; later ones send this.
+# This version of the client sends an empty file; later versions send this.
 same(ada_gl.http_put(f"/projects/{p.id}", post_data={"avatar": ""})["avatar_url"], None)
 with refused(exc.GitlabUpdateError, 403, "403 Forbidden"):
     theirs = bob_gl.projects.get(p.id)

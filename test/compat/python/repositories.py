@@ -1,4 +1,4 @@
-"""What is in a repository: files, trees, archives, comparisons, changelog."""
+"""Repositories: files, trees, archives, comparisons, changelog."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""What starts pipelines and what their jobs are given: variables, triggers,
+"""Configuration of pipelines: variables, triggers,
 schedules, runners."""
 
 from compat import HIDDEN, URL, did, recent, refused, same
@@ -50,7 +50,7 @@ s = p.pipelineschedules.create({"ref": "main", "description": "nightly", "cron":
 same((s.description, s.cron, s.active, s.owner["username"], s.next_run_at[11:16]), ("nightly", "0 1 * * 5", True, "ada", "01:00"))
 s.variables.create({"key": "COLOR", "value": "blue"})
 schedule = s.id
-s.play()  # the client forgets what it knew for the answer
+s.play()  # the client replaces its attributes by the response
 eventually("the schedule has run", lambda: len(p.pipelines.list(source="schedule", get_all=True)) == 1)
 same(value(w.run("job"), "COLOR"), "blue")
 s = p.pipelineschedules.get(schedule)

@@ -16,7 +16,7 @@ sub.boards.create({"name": "Work"})
 
 
 def eventually(call):
-    """What the call gives once it is not missing any more."""
+    """Repeats a call until it does not return 404, and returns its result."""
     for _ in range(300):
         try:
             return call()
@@ -48,7 +48,7 @@ same([one.name for one in gl.groups.get("received/inner").boards.list(get_all=Tr
 same(gl.http_list("/group_imports", iterator=False)[0]["status"], "finished")
 did("imported a group")
 
-gl.groups.import_group(io.BytesIO(file.getvalue()), path="received", name="Received", parent_id=str(g.id))  # the client sends text alone
+gl.groups.import_group(io.BytesIO(file.getvalue()), path="received", name="Received", parent_id=str(g.id))  # the client only sends text
 same(eventually(lambda: gl.groups.get("sent/received/inner")).visibility, "public")
 did("imported a group below another")
 

@@ -57,7 +57,7 @@ with refused(exc.GitlabCreateError, 400, {"avatar": [
     new_user(gl, "badpicture", avatar=b"<html></html>")
 did("uploaded avatars")
 
-# Refusals.
+# Refused requests.
 with refused(exc.GitlabCreateError, 409, "Email has already been taken"):
     gl.users.create({"username": "other", "name": "Other", "email": "CLEO@example.org", "password": PASSWORD})
 with refused(exc.GitlabCreateError, 409, "Username has already been taken"):

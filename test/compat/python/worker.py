@@ -1,4 +1,4 @@
-"""A runner as a scenario needs it, by the calls of the public runner."""
+"""A simulated runner, with the API calls of the public runner."""
 
 import json
 import time
@@ -9,7 +9,7 @@ from compat import URL
 
 
 class Worker:
-    """Takes jobs and ends them as it is told."""
+    """Requests and ends jobs when its methods are called."""
 
     def __init__(self, token):
         self.token = token
@@ -25,7 +25,7 @@ class Worker:
             return answer.status, answer.read()
 
     def take(self, name):
-        """The job of the name, which must be the next one; it runs then."""
+        """Requests the next job, which must have the name. The job is then running."""
         end = time.monotonic() + 30
         while True:
             status, text = self.send("POST", "/jobs/request", {"token": self.token, "system_id": "s_py", "info": {"name": "py"}})
@@ -41,7 +41,7 @@ class Worker:
         self.send("PATCH", f"/jobs/{job['id']}/trace", body, job["token"], "text/plain", f"{at}-{at + len(body) - 1}")
 
     def end(self, job, state, log=""):
-        """Ends a job, whose whole log is given: success or failed."""
+        """Ends a job with its complete log and the status success or failed."""
         output = {"checksum": f"crc32:{zlib.crc32(log.encode()):08x}", "bytesize": len(log.encode())}
         self.send("PUT", f"/jobs/{job['id']}", {"state": state, "exit_code": 1, "output": output}, job["token"])
 
@@ -61,5 +61,5 @@ class Worker:
 
 
 def value(job, key):
-    """What a job sees as a variable."""
+    """Returns the value of a variable of a job."""
     return next((v["value"] for v in job["variables"] if v["key"] == key), None)

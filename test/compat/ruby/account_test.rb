@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# What belongs to a user and to the installation, with the gitlab gem: emails,
-# keys, tokens, sudo, activities, settings. For variables, audit events,
-# follows and status the gem has only its general methods.
+# Users and the instance, with the gitlab gem: emails, keys, tokens, sudo,
+# activities, settings. For variables, audit events, follows and status, the gem
+# has only generic methods.
 
 require_relative 'compat'
 
@@ -66,7 +66,7 @@ root.delete("/users/#{ada.id}/impersonation_tokens/#{behind.id}")
 refused(Gitlab::Error::Unauthorized, '401 Unauthorized') { as.user }
 did 'made, used and revoked an impersonation token'
 
-# The gem keeps sudo for all clients until another one is made.
+# The gem uses sudo for all clients until another client is created.
 same client(ROOT, sudo: 'ADA').user.id, ada.id
 refused(Gitlab::Error::Forbidden, '403 Forbidden') { client(ROOT, sudo: ada.id).application_settings }
 refused(Gitlab::Error::NotFound, "404 User with ID or username 'nobody' Not Found") { client(ROOT, sudo: 'nobody').user }

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# What the scenarios share. The test gives the server, root's token and a few
-# values in the environment. A scenario prints what it did; a failing check
+# Shared helpers of the scenarios. The URL of the server, the token of root and
+# other values are in the environment. A scenario prints what it did; a failed check
 # ends it.
 
 require 'gitlab'
@@ -16,18 +16,18 @@ HIDDEN = ENV.fetch('COMPAT_HIDDEN') # the value of variables; no log may hold it
 KEYS = ENV.fetch('COMPAT_KEYS').lines(chomp: true) # public SSH keys
 PICTURE = [ENV.fetch('COMPAT_PICTURE')].pack('H*')
 
-# A client that uses the token as a personal access token.
+# Returns a client that uses the token as a personal access token.
 def client(token = ROOT, **options)
   Gitlab.client(endpoint: "#{URL}/api/v4", private_token: token, **options)
 end
 
-# A user whose account is confirmed.
+# Creates a confirmed user.
 def new_user(root, username, more = {})
   root.create_user("#{username}@example.org", PASSWORD, username, { name: "Name of #{username}", skip_confirmation: true, **more })
 end
 
-# A personal access token of the user. The gem has no method of its own for
-# it, so its general ones serve.
+# Creates a personal access token of the user with the generic methods of the gem,
+# because it has no specific one.
 def new_token(root, user, *scopes)
   root.post("/users/#{user.id}/personal_access_tokens", body: { name: scopes.join(' '), scopes: scopes })
 end
@@ -40,7 +40,7 @@ def same(got, want)
   raise "got #{got.inspect}, want #{want.inspect}" unless got == want
 end
 
-# The block must raise exactly this error of the gem with this message.
+# Checks that the block raises exactly this error of the gem with this message.
 def refused(error, message)
   got = nil
   begin

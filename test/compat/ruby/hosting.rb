@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The people of the scenarios about groups, projects and repositories.
+# The users of the scenarios about groups, projects and repositories.
 
 require_relative 'compat'
 
@@ -24,12 +24,12 @@ def bob
   @bob ||= client(new_token(root, bob_user, 'api').token)
 end
 
-# A project of Ada's whose default branch, main, has a README.
+# Creates a project as Ada whose default branch, main, has a README.
 def new_project(path, more = {})
   ada.create_project(path, { initialize_with_readme: true, **more })
 end
 
-# Waits for what the server does in the background.
+# Waits for background jobs of the server.
 def eventually(what)
   ending = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 30
   until yield

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Who may do what: members, requests, tokens, keys, protected refs, push rules.
+# Permissions: members, requests, tokens, keys, protected refs, push rules.
 
 require_relative 'hosting'
 

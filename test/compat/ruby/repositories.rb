@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What is in a repository: files, trees, archives, branches, tags, commits.
+# Repositories: files, trees, archives, branches, tags, commits.
 
 require_relative 'hosting'
 require 'zlib'

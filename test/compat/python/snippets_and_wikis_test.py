@@ -13,7 +13,7 @@ own = gl.snippets.get(own.id)
 same((own.title, own.visibility, own.author["username"], own.web_url), ("own", "public", "ada", f"{URL}/-/snippets/{own.id}"))
 same([f["path"] for f in own.files], ["a.py", "b.txt"])
 same(own.content(), b"print(1)")
-own = gl.snippets.get(own.id)  # the client sends lists along that somebody has looked at
+own = gl.snippets.get(own.id)  # the client also sends attributes of lists that were read
 own.title = "changed"
 own.save()
 same(gl.snippets.get(own.id).title, "changed")
