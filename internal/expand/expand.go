@@ -1,8 +1,7 @@
-// Package expand replaces references to variables, such as $NAME, by the values
-// of the variables. Values can refer to other variables. Every value is expanded
-// once, and a budget bounds the number of substitutions, the bytes they produce
-// and the depth of values within values, so that a small text cannot ask for
-// endless work.
+// Package expand replaces references to variables, such as $NAME, by the values of
+// the variables. Values can refer to other variables. Every value is expanded once,
+// and a budget limits the number of substitutions, the bytes they produce and the
+// nesting of values, so that a small text cannot cause unlimited work.
 package expand
 
 import (
@@ -13,25 +12,25 @@ import (
 )
 
 const (
-	// MaxText is the most bytes that the substitutions in one text or value may
-	// produce.
+	// MaxText is the maximum number of bytes that the substitutions in one text or
+	// value may produce.
 	MaxText = 256 << 10
-	// MaxBytes is the most bytes that all expansions of one budget may read and
-	// produce.
+	// MaxBytes is the maximum number of bytes that all expansions of one budget may
+	// read and produce.
 	MaxBytes = 64 << 20
-	// MaxSteps is the most references that all expansions of one budget may
-	// look up.
+	// MaxSteps is the maximum number of references that all expansions of one budget
+	// may look up.
 	MaxSteps = 1_000_000
-	// MaxDepth is the most levels of values within values.
+	// MaxDepth is the maximum nesting of values.
 	MaxDepth = 100
 )
 
 // ErrLimit is wrapped by the errors of expansions that exceed a limit.
 var ErrLimit = errors.New("variable expansion exceeds a limit")
 
-// Budget is the work that a set of expansions may do. After its limits are
-// exceeded, or its context has ended, texts are returned as they are written and
-// Err says why. A Budget is not safe for concurrent use.
+// Budget limits the work of a set of expansions. After its limits are exceeded, or
+// its context has ended, texts are returned unchanged and Err returns the reason. A
+// Budget is not safe for concurrent use.
 type Budget struct {
 	ctx   context.Context
 	steps int
@@ -39,20 +38,20 @@ type Budget struct {
 	err   error
 }
 
-// NewBudget makes a budget with the limits of the package. Expansions stop when
+// NewBudget returns a budget with the limits of the package. Expansions stop when
 // ctx ends.
 func NewBudget(ctx context.Context) *Budget { return &Budget{ctx: ctx} }
 
-// Err is nil, an error that wraps ErrLimit, or the error of the context.
+// Err returns nil, an error that wraps ErrLimit, or the error of the context.
 func (b *Budget) Err() error { return b.err }
 
-// Steps is the number of references that were looked up.
+// Steps returns the number of references that were looked up.
 func (b *Budget) Steps() int { return b.steps }
 
-// Bytes is the number of bytes that were read and produced.
+// Bytes returns the number of bytes that were read and produced.
 func (b *Budget) Bytes() int { return b.bytes }
 
-// spend records work; false when nothing is left.
+// spend records work; it returns false if the budget is exhausted.
 func (b *Budget) spend(steps, bytes int) bool {
 	if b.err != nil {
 		return false
@@ -73,37 +72,36 @@ func (b *Budget) spend(steps, bytes int) bool {
 // Variable is a variable that texts can refer to.
 type Variable struct {
 	Value string
-	// Raw says that the value holds no references.
+	// Raw means that the value contains no references.
 	Raw bool
-	// Kept says that references to the variable in other values stay as they
-	// are written.
+	// Kept means that references to the variable in other values are not replaced.
 	Kept bool
 }
 
-// Syntax finds the references in a text from left to right. It calls with for
-// each, with the reference as written and the name in it, and returns the text
-// with the results in their place.
+// Syntax finds the references in a text from left to right. It calls with for each,
+// with the reference as written and its name, and returns the text with the
+// references replaced by the results.
 type Syntax func(text string, with func(match, name string) string) string
 
-// Expander expands texts with one set of variables. The zero value of an
-// optional field turns it off.
+// Expander expands texts with one set of variables. The zero value of an optional
+// field disables it.
 type Expander struct {
 	Budget    *Budget
 	Variables func(name string) (Variable, bool)
-	Syntax    Syntax // of texts
-	// Nested is the syntax of values. Optional: without it values are not
+	Syntax    Syntax // syntax of texts
+	// Nested is the syntax of values. Optional: if it is nil, values are not
 	// expanded.
 	Nested Syntax
 	// DropUnknown replaces references to unknown variables in values by the
 	// empty string.
 	DropUnknown bool
-	// DropCircular replaces a reference that closes a circle by the empty
-	// string; otherwise it is an error. Such a value depends on where the
-	// circle was entered, so that it is expanded again for each use.
+	// DropCircular replaces a circular reference by the empty string; otherwise it
+	// is an error. Such a value depends on where the circle was entered, so it is
+	// expanded again for each use.
 	DropCircular bool
 
 	values map[string]result
-	chain  []string // the names whose values are being expanded
+	chain  []string // names of the values that are being expanded
 }
 
 type result struct {
@@ -111,12 +109,12 @@ type result struct {
 	depth int
 	err   error
 	busy  bool
-	cut   bool // a reference was dropped because it closes a circle
+	cut   bool // whether a circular reference was dropped
 }
 
-// Text expands a text. References to unknown variables stay with keep, and
-// become the empty string otherwise. A value that refers to itself is inserted as
-// it is written; one that exceeds a limit uses up the budget.
+// Text expands a text. If keep is set, references to unknown variables are kept;
+// otherwise they become the empty string. A circular value is inserted unexpanded; a
+// value that exceeds a limit exhausts the budget.
 func (e *Expander) Text(text string, keep bool) string {
 	if !e.Budget.spend(0, len(text)) {
 		return text
@@ -157,9 +155,9 @@ func (e *Expander) Text(text string, keep bool) string {
 	return out
 }
 
-// Value is the expanded value of a variable; empty for an unknown one. The error
-// says why it cannot be expanded: values refer to each other in a circle, a limit
-// is exceeded, or the context has ended.
+// Value returns the expanded value of a variable, or an empty string for an unknown
+// one. It returns an error if values refer to each other in a circle, a limit is
+// exceeded, or the context has ended.
 func (e *Expander) Value(name string) (string, error) {
 	r := e.value(name)
 	return r.text, r.err
@@ -192,7 +190,7 @@ func (e *Expander) value(name string) result {
 	return r
 }
 
-// expand expands the value of a variable by the values that it refers to.
+// expand expands the value of a variable with the values that it refers to.
 func (e *Expander) expand(name, value string) result {
 	var r result
 	if !e.Budget.spend(0, len(value)) {

@@ -20,7 +20,8 @@ func newExpander(ctx context.Context, values map[string]string) *Expander {
 	}}
 }
 
-// TestExponentialExpansion: each variable holds the one before it many times.
+// TestExponentialExpansion expands variables that each contain the previous one
+// several times.
 func TestExponentialExpansion(t *testing.T) {
 	t.Parallel()
 	values := map[string]string{"V0": ""}
@@ -47,7 +48,7 @@ func TestExponentialExpansion(t *testing.T) {
 	}
 }
 
-// TestCircularExpansion: every variable refers to every other.
+// TestCircularExpansion expands variables that all refer to each other.
 func TestCircularExpansion(t *testing.T) {
 	t.Parallel()
 	values := map[string]string{}
@@ -88,7 +89,7 @@ func TestExpansionLimits(t *testing.T) {
 		t.Error("depth:", err)
 	}
 	e = newExpander(t.Context(), deep)
-	for i := range MaxDepth { // from below, no chain is long
+	for i := range MaxDepth { // in this order, no chain is long
 		if v, err := e.Value(fmt.Sprintf("V%d", i)); err != nil || v != "x" {
 			t.Fatal(i, err)
 		}
@@ -117,7 +118,7 @@ func TestExpansionLimits(t *testing.T) {
 	}
 }
 
-// FuzzExpand bounds the work for any graph of values, by counting it.
+// FuzzExpand checks that the work for any graph of values is limited.
 func FuzzExpand(f *testing.F) {
 	f.Add("$A$B", "$B$B$B", "$C$C$C", "$D$D$D", "$A", true)
 	f.Add("$A", "$B$C$D", "$A$C$D", "$A$B$D", "$A$B$C", true)

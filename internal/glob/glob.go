@@ -1,10 +1,11 @@
-// Package glob matches paths against patterns: * and ? stay within a name, **/
-// stands for any number of directories, [a-z] for one of some characters, and
-// {a,b} for one of some texts.
+// Package glob matches paths against patterns: * and ? match within a name, **/ any
+// number of directories, [a-z] one of several characters, and {a,b} one of several
+// texts.
 //
-// The matching is that of doublestar, except for braces: it tries them one inside
-// the other, so that twenty pairs take seconds. Here they are expanded first, up
-// to a bound, since patterns come from CI files that anybody can push.
+// The matching is that of doublestar, except for braces: doublestar tries nested
+// alternatives by backtracking, so that twenty pairs take seconds. Here braces are
+// expanded first, with a limit, because any user can push a CI/CD configuration with
+// patterns.
 package glob
 
 import (
@@ -14,18 +15,18 @@ import (
 )
 
 const (
-	// maxAlternatives is how many patterns one with braces may stand for.
+	// maxAlternatives is the maximum number of patterns that braces may expand to.
 	maxAlternatives = 256
-	// maxExpanded is how many bytes these may have together.
+	// maxExpanded is the maximum size of these patterns together, in bytes.
 	maxExpanded = 64 << 10
 )
 
-// Glob is a pattern, as alternatives without braces. The zero value matches
-// nothing.
+// Glob is a pattern, as a list of alternatives without braces. The zero value
+// matches nothing.
 type Glob []string
 
-// Parse reads a pattern. It returns false for one that is invalid, or that stands
-// for too many.
+// Parse parses a pattern. It returns false if the pattern is invalid or expands to
+// too many alternatives.
 func Parse(pattern string) (Glob, bool) {
 	if len(pattern) > maxExpanded || !doublestar.ValidatePattern(pattern) {
 		return nil, false
@@ -59,8 +60,8 @@ func (g Glob) Match(path string) bool {
 	return false
 }
 
-// Size returns the number of bytes of all alternatives: matching a path takes time
-// in proportion to it.
+// Size returns the size of all alternatives in bytes: matching a path takes time in
+// proportion to it.
 func (g Glob) Size() int {
 	n := 0
 	for _, pattern := range g {
@@ -69,8 +70,8 @@ func (g Glob) Size() int {
 	return n
 }
 
-// firstBraces splits a pattern at its first pair of braces. Their texts may have
-// braces of their own.
+// firstBraces splits a pattern at its first pair of braces. The alternatives may
+// contain further braces.
 func firstBraces(pattern string) (before string, choices []string, after string, ok bool) {
 	depth, start := 0, 0
 	for i := 0; i < len(pattern); i++ {
@@ -95,8 +96,8 @@ func firstBraces(pattern string) (before string, choices []string, after string,
 	return "", nil, "", false
 }
 
-// classEnd returns the index of the bracket that closes a class of characters,
-// which may not be the first one of it; -1 when there is none.
+// classEnd returns the index of the bracket that closes a character class, which
+// must not be its first character, or -1.
 func classEnd(class string) int {
 	for i := 1; i < len(class); i++ {
 		switch {
@@ -109,9 +110,9 @@ func classEnd(class string) int {
 	return -1
 }
 
-// Wild reports whether a text matches a pattern in which each * stands for any
-// text, slashes included. It takes time in proportion to the product of their
-// lengths at most.
+// Wild reports whether a text matches a pattern in which each * matches any text,
+// including slashes. It takes at most time in proportion to the product of their
+// lengths.
 func Wild(pattern, text string) bool {
 	first, rest, wild := strings.Cut(pattern, "*")
 	if !wild {

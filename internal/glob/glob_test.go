@@ -51,7 +51,7 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// FuzzMatch looks for patterns that take long.
+// FuzzMatch searches for patterns that take long.
 func FuzzMatch(f *testing.F) {
 	f.Add("**/a/**/a/**/a/**/b", strings.Repeat("a/", 40)+"c")
 	f.Add("{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}", "aaaaaaaaaa")
@@ -90,7 +90,7 @@ func TestWild(t *testing.T) {
 	}
 }
 
-// FuzzWild compares with an expression that says the same.
+// FuzzWild compares Wild with an equivalent regular expression.
 func FuzzWild(f *testing.F) {
 	for _, seed := range [][2]string{{"release/*", "release/1"}, {"a*b*c", "abxbc"}, {"**", ""}, {"x", "y"}} {
 		f.Add(seed[0], seed[1])

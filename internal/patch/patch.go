@@ -1,13 +1,13 @@
-// Package patch applies the optional fields of an update: a nil pointer stands
-// for a field that the caller did not send.
+// Package patch applies the optional fields of an update: a nil pointer is a field
+// that the caller did not send.
 package patch
 
 import "slices"
 
-// Element returns the element that a change to a list of an API is about, and the
-// list with it: a copy of the element with the ID, which replaces it, or a new one
-// at the end if the change has no ID. To remove means that the list has the element
-// no longer, and nil is returned. ok is false if no element has the ID.
+// Element returns the element that a change refers to, and the changed list: if the
+// change has an ID, a copy of the element with that ID, which replaces it in the
+// list; otherwise a new element at the end. If remove is set, the element is removed
+// from the list and nil is returned. ok is false if no element has the ID.
 func Element[T any](list []*T, id *int64, remove bool, idOf func(*T) int64) (next []*T, element *T, ok bool) {
 	element, at := new(T), -1
 	if id != nil {

@@ -1,7 +1,7 @@
-// Package re2 bounds the regular expressions that users give. Matching takes time in
-// proportion to the product of the text and the expression, but a short expression may
-// stand for a large one: (?:.?.?.?){1000} has thousands of steps, and with more
-// repetitions it has millions.
+// Package re2 limits the cost of regular expressions that users give. Matching takes
+// time in proportion to the product of the sizes of text and compiled expression,
+// but a short expression may compile to a large program: (?:.?.?.?){1000} has
+// thousands of steps, and more repetitions have millions.
 package re2
 
 import (
@@ -14,15 +14,15 @@ import (
 const (
 	// MaxLength is the maximum number of bytes of an expression.
 	MaxLength = 2048
-	// maxSteps is how many steps an expression may compile to, about: a{1000} is
-	// a thousand.
+	// maxSteps is the approximate maximum number of steps of a compiled expression:
+	// a{1000} has a thousand.
 	maxSteps = 5000
 )
 
-// ErrLarge refuses an expression that stands for too many steps.
+// ErrLarge is the error of an expression with too many steps.
 var ErrLarge = errors.New("the pattern is too large")
 
-// Compile compiles an expression. It is an error if it is too large.
+// Compile compiles an expression. It returns an error if it is too large.
 func Compile(expression string) (*regexp.Regexp, error) {
 	if _, err := Steps(expression); err != nil {
 		return nil, err
@@ -30,8 +30,8 @@ func Compile(expression string) (*regexp.Regexp, error) {
 	return regexp.Compile(expression)
 }
 
-// Steps returns how many steps an expression compiles to, about, without compiling
-// it. It is an error if these are too many.
+// Steps returns the approximate number of steps of an expression without compiling
+// it. It returns an error if there are too many.
 func Steps(expression string) (int, error) {
 	if len(expression) > MaxLength {
 		return 0, errors.New("the pattern is too long")
@@ -47,11 +47,11 @@ func Steps(expression string) (int, error) {
 	return n, nil
 }
 
-// StepsOf is Steps for an expression that was parsed, without the bound.
+// StepsOf is Steps for a parsed expression, without the limit.
 func StepsOf(re *syntax.Regexp) int {
 	n := 1 + len(re.Rune)/2
 	if re.Op == syntax.OpCharClass {
-		n = 1 + bits.Len(uint(len(re.Rune))) // its ranges are searched by halves
+		n = 1 + bits.Len(uint(len(re.Rune))) // binary search in its ranges
 	}
 	for _, sub := range re.Sub {
 		n += StepsOf(sub)
@@ -62,15 +62,15 @@ func StepsOf(re *syntax.Regexp) int {
 	return min(n, 1<<30)
 }
 
-// Matcher matches many texts within one bound.
+// Matcher matches many texts with one limit for all of them.
 type Matcher struct {
 	re    *regexp.Regexp
 	steps int
 	left  int
 }
 
-// maxWork is how many steps times bytes a Matcher takes, which is about two seconds.
-// An expression of 30 steps is matched with 3 MB of text.
+// maxWork is the maximum product of steps and bytes for a Matcher, which takes about
+// two seconds. It allows an expression of 30 steps to be matched with 3 MB of text.
 const maxWork = 100_000_000
 
 // NewMatcher compiles an expression.
@@ -83,11 +83,13 @@ func NewMatcher(expression string) (*Matcher, error) {
 	return &Matcher{re: re, steps: n, left: maxWork}, err
 }
 
-// Match reports whether a text matches. Above the bound it is false.
+// Match reports whether a text matches. Once the limit is exceeded, it returns
+// false.
 func (m *Matcher) Match(text string) bool {
 	m.left -= m.steps * (1 + len(text))
 	return !m.Exceeded() && m.re.MatchString(text)
 }
 
-// Exceeded reports whether the bound was exceeded, so that the results are incomplete.
+// Exceeded reports whether the limit was exceeded, so that the results are
+// incomplete.
 func (m *Matcher) Exceeded() bool { return m.left < 0 }

@@ -1,7 +1,6 @@
-// Package waittest waits for conditions in tests. A test that sleeps passes or
-// fails by the speed of the machine; a test that waits for what it needs does
-// not. internal/arch refuses time.Sleep, time.After and time.Tick in all other
-// tests.
+// Package waittest waits for conditions in tests. Whether a test that sleeps passes
+// depends on the speed of the machine; a test that waits for a condition does not.
+// internal/arch rejects time.Sleep, time.After and time.Tick in all other tests.
 package waittest
 
 import (
@@ -10,11 +9,11 @@ import (
 )
 
 const (
-	// limit is much longer than any condition takes on a busy machine: it ends a
+	// limit is much longer than any condition takes on a busy machine. It ends a
 	// test that would wait forever.
 	limit = 5 * time.Minute
 
-	// pause is the time between two looks at a condition.
+	// pause is the time between two checks of a condition.
 	pause = 5 * time.Millisecond
 )
 
@@ -45,6 +44,6 @@ func Receive[T any](t testing.TB, what string, c <-chan T) T {
 	}
 }
 
-// Pause lets other goroutines and processes go on for a moment, in a loop that
-// makes load until it is told to stop. Nothing may depend on its length.
+// Pause lets other goroutines and processes run for a moment, in a loop that
+// generates load until it is stopped. Nothing may depend on its length.
 func Pause() { time.Sleep(pause) }
