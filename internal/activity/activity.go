@@ -19,7 +19,7 @@ import (
 // Action is what was done.
 type Action string
 
-// The actions that are recorded.
+// The recorded actions.
 const (
 	Approved  Action = "approved"
 	Closed    Action = "closed"
@@ -35,7 +35,7 @@ const (
 	Updated   Action = "updated"
 )
 
-// Actions are all of them.
+// Actions returns all actions.
 func Actions() []Action {
 	return []Action{Approved, Closed, Commented, Created, Destroyed, Expired, Joined, Left, Merged, Pushed, Reopened, Updated}
 }
@@ -48,18 +48,18 @@ type Audience int64
 // The audiences.
 const (
 	Viewers         Audience = 1 << iota // users who can see the project
-	CodeReaders                          // who reads its code
-	IssueReaders                         // who reads its issues
+	CodeReaders                          // users who can read its code
+	IssueReaders                         // users who can read its issues
 	Planners                             // users who can read confidential issues, the author and the assignees
-	Insiders                             // who reads internal notes
-	MergeReaders                         // who reads its merge requests
-	SnippetReaders                       // who reads its snippets
-	SnippetAccounts                      // signed-in users among them who are not external
-	SnippetMembers                       // who reads all of its snippets
-	WikiReaders                          // who reads its wiki
-	Everyone                             // outside of projects: all
+	Insiders                             // users who can read internal notes
+	MergeReaders                         // users who can read its merge requests
+	SnippetReaders                       // users who can read its snippets
+	SnippetAccounts                      // signed-in SnippetReaders who are not external
+	SnippetMembers                       // users who can read all of its snippets
+	WikiReaders                          // users who can read its wiki
+	Everyone                             // outside of projects: everyone
 	Accounts                             // outside of projects: signed-in users who are not external
-	Alone                                // outside of projects: the author themselves
+	Alone                                // outside of projects: only the author
 )
 
 // Subject is the object that an event belongs to: for a comment, the object that
@@ -87,14 +87,14 @@ type Event struct {
 	Author *user.User // in lists
 }
 
-// Push describes what a push did to one ref or to several. It is stored as JSON.
+// Push describes a push to one or several refs. It is stored as JSON.
 type Push struct {
 	Action      PushAction `json:"action"`
 	RefType     string     `json:"ref_type"` // branch or tag
-	Ref         string     `json:"ref"`      // empty for many
+	Ref         string     `json:"ref"`      // empty for several refs
 	RefCount    int        `json:"ref_count,omitempty"`
 	From        string     `json:"from"` // commit; empty for a new ref
-	To          string     `json:"to"`   // commit; empty for a ref that was removed
+	To          string     `json:"to"`   // commit; empty for a deleted ref
 	CommitCount int        `json:"commit_count"`
 	CommitTitle string     `json:"commit_title"`
 }
@@ -102,7 +102,7 @@ type Push struct {
 // PushAction is what a push did to a ref.
 type PushAction string
 
-// What can become of a ref.
+// The changes of a ref.
 const (
 	RefCreated PushAction = "created"
 	RefPushed  PushAction = "pushed"
@@ -118,7 +118,7 @@ type Deps struct {
 	Now      func() time.Time
 }
 
-// Service is the activity of the instance.
+// Service manages the activity feed.
 type Service struct {
 	Deps
 	concerns Concern
@@ -138,10 +138,10 @@ func New(d Deps) *Service {
 	return s
 }
 
-// Record writes an event in the transaction of the act. Whether the author
-// may act was asked there.
+// Record writes an event in the transaction of the change. The caller has checked
+// the permissions of the author.
 func Record(ctx context.Context, tx *db.Tx, e Event) error {
-	if e.AuthorID <= 0 { // the program itself
+	if e.AuthorID <= 0 { // the server itself
 		return nil
 	}
 	var push []byte
@@ -222,7 +222,7 @@ const (
 	purgeBatch = 1000
 )
 
-// Purge removes events that have been kept long enough.
+// Purge deletes events older than keepYears.
 func (s *Service) Purge(ctx context.Context) error {
 	before := s.Now().AddDate(-keepYears, 0, 0)
 	for {
@@ -236,11 +236,11 @@ func (s *Service) Purge(ctx context.Context) error {
 	}
 }
 
-// UserDeleted makes the ghost user the author of the events of a deleted user.
-// A hard deletion deletes them with the account.
+// UserDeleted makes the ghost user the author of the events of a deleted user. A
+// hard deletion deletes the events with the user.
 func UserDeleted(ctx context.Context, tx *db.Tx, d user.Deletion) error {
 	if d.Hard {
-		return nil // the rows go with the account
+		return nil // the foreign key deletes the rows
 	}
 	return changeAuthor(ctx, tx, d.UserID, d.GhostID)
 }

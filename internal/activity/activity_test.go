@@ -12,7 +12,7 @@ import (
 	"svc/internal/project"
 )
 
-// record writes so many events of alice in a project.
+// record writes a number of events of alice in a project.
 func record(t *testing.T, s *apptest.Server, author, in int64, n int, at time.Time) {
 	t.Helper()
 	err := s.DB.Tx(t.Context(), func(tx *db.Tx) error {
@@ -46,14 +46,14 @@ func TestRetention(t *testing.T) {
 			t.Fatal(err)
 		}
 		page, err := s.Activity.Own(t.Context(), by, activity.Filter{}, db.Paging{Limit: 10, Totals: true})
-		if err != nil || page.Total != 3 { // and that of the project
+		if err != nil || page.Total != 3 { // including the event of the project
 			t.Errorf("got %d events, %v; want 3", page.Total, err)
 		}
 	})
 }
 
-// TestManyProjects reads the same pages from few projects and from more than
-// are put together one by one.
+// TestManyProjects reads the same pages for few projects, whose lists are merged,
+// and for many.
 func TestManyProjects(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

@@ -11,13 +11,13 @@ import (
 	"svc/internal/user"
 )
 
-// Filter chooses events; zero values choose all.
+// Filter selects events; zero values select all.
 type Filter struct {
 	Action      Action
 	TargetTypes []string
-	Before      *time.Time // not at it, nor after
-	After       *time.Time // at it, or after
-	Oldest      bool       // the oldest first, else the newest
+	Before      *time.Time // strictly before
+	After       *time.Time // at or after
+	Oldest      bool       // oldest first; otherwise newest first
 }
 
 // Own lists the actor's own events that they can still see.
@@ -77,16 +77,16 @@ func (s *Service) ofAuthor(ctx context.Context, by actor.Actor, authorID int64, 
 	return s.list(ctx, by, authorID, in, f, p)
 }
 
-// lane is the events of one project that a user may know of, or with 0 those
-// outside of projects.
+// lane is the events of a project that a user may see, or, if the project ID is 0,
+// those outside of projects.
 type lane struct {
 	project int64
 	mask    Audience
-	mine    bool // and of confidential issues those that concern themselves
+	mine    bool // whether to include events of confidential issues that the user wrote or is assigned to
 }
 
-// list returns the events of an author, or with 0 of anyone, in projects that
-// the actor sees.
+// list returns the events of an author, or of all users if the ID is 0, in projects
+// that the actor can see.
 func (s *Service) list(ctx context.Context, by actor.Actor, authorID int64, in []*project.Project, f Filter, p db.Paging) (db.Page[*Event], error) {
 	q := s.search(by, authorID, in, f)
 	page, err := q.page(ctx, s.DB, p)

@@ -43,9 +43,9 @@ func (s *Service) OfGroup(ctx context.Context, by actor.Actor, ref project.Ref, 
 	return s.list(ctx, by, 0, in, f, p)
 }
 
-// Days counts the contributions of a user by day, starting with a day, that the
-// actor can see. The keys are dates in UTC, 2006-01-02. It is empty if the profile
-// of the user is private.
+// Days counts the contributions of a user that the actor can see by day, from a
+// start day on. The keys are dates in UTC, 2006-01-02. It is empty if the profile of
+// the user is private.
 func (s *Service) Days(ctx context.Context, by actor.Actor, u *user.User, from time.Time) (map[string]int, error) {
 	if !user.MayReadProfile(by, u) {
 		return map[string]int{}, nil

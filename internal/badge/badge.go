@@ -72,8 +72,8 @@ type Badge struct {
 	RenderedImage string
 }
 
-// List lists the badges of a project or group, and of a project those of the
-// groups above, for those who see it.
+// List lists the badges of a project or group, and for a project also those of its
+// parent groups, for users who can see it.
 func (s *Service) List(ctx context.Context, by actor.Actor, at project.Place, name string, p db.Paging) (db.Page[*Badge], error) {
 	in, err := s.require(ctx, by, at, project.NoAccess)
 	if err != nil {
@@ -103,10 +103,10 @@ func (s *Service) Get(ctx context.Context, by actor.Actor, at project.Place, id 
 	return b, nil
 }
 
-// Fields are the fields of a badge; nil leaves a field as it is.
+// Fields are the fields of a badge; nil leaves a field unchanged.
 type Fields struct{ Name, LinkURL, ImageURL *string }
 
-// changeLevel is the role that may change badges.
+// changeLevel returns the role that may change badges.
 func changeLevel(at project.Place) project.Level {
 	if at.Group {
 		return project.Owner
@@ -114,8 +114,8 @@ func changeLevel(at project.Place) project.Level {
 	return project.Maintainer
 }
 
-// Preview shows how a badge would look; Maintainers of a project and Owners
-// of a group only. Invalid.
+// Preview renders a badge without storing it; Maintainers of a project and Owners of
+// a group only. Invalid.
 func (s *Service) Preview(ctx context.Context, by actor.Actor, at project.Place, f Fields) (*Badge, error) {
 	in, err := s.require(ctx, by, at, changeLevel(at))
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *Service) Preview(ctx context.Context, by actor.Actor, at project.Place,
 	return b, nil
 }
 
-// Create makes a badge; Maintainers of a project and Owners of a group may.
+// Create creates a badge; Maintainers of a project and Owners of a group only.
 // Invalid.
 func (s *Service) Create(ctx context.Context, by actor.Actor, at project.Place, f Fields) (*Badge, error) {
 	in, err := s.require(ctx, by, at, changeLevel(at))
@@ -148,8 +148,8 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, at project.Place, 
 	return b, nil
 }
 
-// Update changes a badge of the place itself; Maintainers of a project and
-// Owners of a group may. NotFound; Invalid.
+// Update changes a badge of the project or group itself; Maintainers of a project
+// and Owners of a group only. NotFound; Invalid.
 func (s *Service) Update(ctx context.Context, by actor.Actor, at project.Place, id int64, f Fields) (*Badge, error) {
 	in, err := s.require(ctx, by, at, changeLevel(at))
 	if err != nil {
@@ -169,8 +169,8 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, at project.Place, 
 	return b, nil
 }
 
-// Delete removes a badge of the place itself; Maintainers of a project and
-// Owners of a group may. NotFound.
+// Delete deletes a badge of the project or group itself; Maintainers of a project
+// and Owners of a group only. NotFound.
 func (s *Service) Delete(ctx context.Context, by actor.Actor, at project.Place, id int64) error {
 	in, err := s.require(ctx, by, at, changeLevel(at))
 	if err != nil {
@@ -205,8 +205,8 @@ func (b *Badge) apply(f Fields) error {
 	return wrong.Err()
 }
 
-// render fills in what differs between projects. A group shows its badges as
-// they are.
+// render replaces the placeholders, which depend on the project. For a group, badges
+// are returned unchanged.
 func (b *Badge) render(in owner) {
 	b.RenderedLink, b.RenderedImage = b.LinkURL, b.ImageURL
 	p := in.project

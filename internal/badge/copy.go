@@ -21,8 +21,7 @@ func (s *Service) Count(ctx context.Context, g *project.Namespace) (int64, error
 	return n, nil
 }
 
-// Each calls f with each badge of a group itself, in the order in which they were
-// created.
+// Each calls f with each badge of a group itself, in the order of their creation.
 func (s *Service) Each(ctx context.Context, g *project.Namespace, f func(*Badge) error) error {
 	if err := eachOf(ctx, s.DB, owner{group: g}, f); err != nil {
 		return fmt.Errorf("badges of group %d: %w", g.ID, err)

@@ -8,15 +8,15 @@ import (
 // Disk is the file system under a storage.
 type Disk struct {
 	Free, Size int64 // bytes
-	Missing    bool  // the directory is not there, and is made with the first repository
-	Locked     bool  // it cannot be written to
+	Missing    bool  // the directory does not exist yet; the first repository creates it
+	Locked     bool  // the directory cannot be written
 }
 
-// Used is how much of the file system is not free.
+// Used returns how much of the file system is used.
 func (d Disk) Used() int64 { return d.Size - d.Free }
 
-// look asks the system about a directory. What it will not say counts as
-// locked: nothing can be stored there.
+// look reads the state of the file system of a directory. On an error the storage
+// counts as locked, because nothing can be stored there.
 func look(dir string) Disk {
 	var d Disk
 	if _, err := os.Stat(dir); os.IsNotExist(err) {

@@ -31,32 +31,32 @@ type Deps struct {
 	Now         func() time.Time
 }
 
-// Service looks at the instance.
+// Service provides the data of the Admin area about the instance.
 type Service struct {
 	Deps
-	self atomic.Pointer[Node] // as reported last
+	self atomic.Pointer[Node] // as last reported
 }
 
 // New returns the service.
 func New(d Deps) *Service { return &Service{Deps: d} }
 
-// Count is how much there is of something. It is counted up to a bound, so that
-// a large instance does not wait for its own size.
+// Count is a number of objects. They are counted up to a limit, so that the page is
+// fast in a large instance.
 type Count struct {
 	N    int64
-	Over bool // there is more
+	Over bool // whether there are more
 }
 
-// Counts are how much there is of everything.
+// Counts are the numbers of objects of the instance.
 type Counts struct {
-	Users, Pending, Blocked     Count // all, those who wait for approval, those who are kept out
+	Users, Pending, Blocked     Count // all users, those pending approval, and blocked ones
 	Groups, Projects, Archived  Count
-	Pipelines, Running, Waiting Count // the last two are jobs
+	Pipelines, Running, Waiting Count // Running and Waiting count jobs
 	Runners                     Count
 	Database                    int64 // bytes
 }
 
-// Counts returns how much there is. Administrators only.
+// Counts counts the objects of the instance. Administrators only.
 func (s *Service) Counts(ctx context.Context, by actor.Actor) (*Counts, error) {
 	if err := by.RequireAdmin(); err != nil {
 		return nil, err
@@ -71,8 +71,8 @@ func (s *Service) Counts(ctx context.Context, by actor.Actor) (*Counts, error) {
 	return c, nil
 }
 
-// Work lists background work that is not finished well, the newest first; an
-// empty state stands for all. Administrators only.
+// Work lists background jobs that have not succeeded, newest first; an empty state
+// lists all states. Administrators only.
 func (s *Service) Work(ctx context.Context, by actor.Actor, state queue.State, p db.Paging) (db.Page[queue.Item], error) {
 	if err := by.RequireAdmin(); err != nil {
 		return db.Page[queue.Item]{}, err
@@ -80,8 +80,8 @@ func (s *Service) Work(ctx context.Context, by actor.Actor, state queue.State, p
 	return s.Queue.List(ctx, state, p)
 }
 
-// WorkCounts counts background work that is not finished well by its state.
-// Administrators only.
+// WorkCounts counts background jobs that have not succeeded by state. Administrators
+// only.
 func (s *Service) WorkCounts(ctx context.Context, by actor.Actor) (map[queue.State]int64, error) {
 	if err := by.RequireAdmin(); err != nil {
 		return nil, err
@@ -97,14 +97,14 @@ func (s *Service) WorkCounts(ctx context.Context, by actor.Actor) (map[queue.Sta
 	return counts, nil
 }
 
-// RetryWork has background work retried at once. Administrators only; NotFound;
-// Conflict while it runs or after it was done.
+// RetryWork retries a background job immediately. Administrators only; NotFound;
+// Conflict if it is running or has succeeded.
 func (s *Service) RetryWork(ctx context.Context, by actor.Actor, id int64) error {
 	return s.meddle(ctx, by, id, "background_work_retried", s.Queue.Again)
 }
 
-// DropWork takes background work out of the queue, undone. Administrators
-// only; NotFound; Conflict while it runs or after it was done.
+// DropWork removes a background job from the queue without running it.
+// Administrators only; NotFound; Conflict if it is running or has succeeded.
 func (s *Service) DropWork(ctx context.Context, by actor.Actor, id int64) error {
 	return s.meddle(ctx, by, id, "background_work_dropped", s.Queue.Drop)
 }
@@ -125,19 +125,19 @@ func (s *Service) meddle(ctx context.Context, by actor.Actor, id int64, kind str
 	})
 }
 
-// Storage is a directory that repositories are in.
+// Storage is a repository storage.
 type Storage struct {
 	Name     string
 	Dir      string
 	Projects int64
 	Snippets int64
-	Wikis    int64 // of projects and groups
-	ReadOnly int64 // of the projects: being moved
-	Bytes    int64 // of the repositories, as last measured
+	Wikis    int64 // wikis of projects and groups
+	ReadOnly int64 // number of the projects that are being moved
+	Bytes    int64 // size of the repositories, as last measured
 	Disk
 }
 
-// StorageList tells of each storage how full it is. Administrators only.
+// StorageList lists the storages with their use. Administrators only.
 func (s *Service) StorageList(ctx context.Context, by actor.Actor) ([]Storage, error) {
 	if err := by.RequireAdmin(); err != nil {
 		return nil, err

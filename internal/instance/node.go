@@ -10,30 +10,30 @@ import (
 
 // Node is a server process of the instance, as it last reported itself.
 type Node struct {
-	Name      string // of the machine, and random characters
+	Name      string // host name and random characters
 	Version   string
 	Revision  string
-	Schema    int64 // the newest migration that its release has
+	Schema    int64 // the newest migration of its release
 	Stopping  bool
-	Requests  float64       // per second
+	Requests  float64       // requests per second
 	Latency   time.Duration // 95th percentile of the response time
 	Memory    int64         // bytes
-	Polls     int64         // requests of runners that it holds
+	Polls     int64         // held requests of runners
 	Caches    []Cache
 	StartedAt time.Time
 	SeenAt    time.Time
 	// Self is true for the node that lists them, Lost for a node that has not
-	// reported itself for a while.
+	// reported itself for some time.
 	Self, Lost bool
 }
 
-// Cache is what a node has of a storage in an object store.
+// Cache is the cache of a node for a storage in an object store.
 type Cache struct {
 	Storage      string
 	Bytes        int64
-	Limit        int64 // of Bytes; 0 if there is none
+	Limit        int64 // limit of Bytes; 0 means no limit
 	Repositories int64
-	// Since the start of the node.
+	// The following are counted since the start of the node.
 	Hits         int64 // uses of a repository that was up to date
 	Fetches      int64 // packs that were fetched
 	FetchedBytes int64
@@ -64,7 +64,7 @@ func (s *Service) ReportNode(ctx context.Context, n Node) error {
 	return nil
 }
 
-// ForgetNode removes this node from the list, when it stops.
+// ForgetNode removes this node from the list when it stops.
 func (s *Service) ForgetNode(ctx context.Context) error {
 	n := s.self.Load()
 	if n == nil || !s.DB.Postgres() {

@@ -25,13 +25,13 @@ type Check struct {
 	State  CheckState
 	Result string // a sentence
 	Advice string // what to do; empty if nothing
-	Page   string // where to do it, relative to the external URL; empty for none
+	Page   string // page for doing it, relative to the external URL; may be empty
 }
 
 // CheckState is the result of a check.
 type CheckState string
 
-// The results. What is Open works, but is not ready for users.
+// The states of a check. An Open check works, but is not ready for users.
 const (
 	Done   CheckState = "done"
 	Open   CheckState = "open"
@@ -48,7 +48,7 @@ const (
 )
 
 // Setup checks what a new instance needs before users can work with it. host is the
-// one, with its port, that the administrator opened. Administrators only.
+// host and port that the administrator opened. Administrators only.
 func (s *Service) Setup(ctx context.Context, by actor.Actor, host string) ([]Check, error) {
 	if err := by.RequireAdmin(); err != nil {
 		return nil, err
@@ -176,7 +176,7 @@ func (s *Service) checkSignUp(ctx context.Context) (Check, error) {
 	return c, err
 }
 
-// RecordBackup stores that a backup was made.
+// RecordBackup records that a backup was created.
 func (s *Service) RecordBackup(ctx context.Context, made time.Time, size int64) error {
 	return s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := saveBackup(ctx, tx, made); err != nil {
@@ -188,7 +188,7 @@ func (s *Service) RecordBackup(ctx context.Context, made time.Time, size int64) 
 	})
 }
 
-// SendTestEmail sends an email to the administrator who asks for it.
+// SendTestEmail sends an email to the administrator who requests it.
 func (s *Service) SendTestEmail(ctx context.Context, by actor.Actor) error {
 	if err := by.RequireAdmin(); err != nil {
 		return err

@@ -7,10 +7,10 @@ import (
 	"svc/internal/db"
 )
 
-// most is how far things are counted.
+// most is the number up to which objects are counted.
 const most = 10_000
 
-// count asks for all counts in one query.
+// count counts all objects in one query.
 func count(ctx context.Context, q db.Q) (*Counts, error) {
 	c := &Counts{}
 	var columns []string
@@ -44,7 +44,7 @@ func count(ctx context.Context, q db.Q) (*Counts, error) {
 	return c, nil
 }
 
-// usage returns what is in each storage, by its name.
+// usage returns the numbers and sizes of repositories by storage.
 func usage(ctx context.Context, q db.Q) (map[string]Storage, error) {
 	list, err := db.All(ctx, q, func(sc db.Scanner) (Storage, error) {
 		var s Storage
@@ -78,8 +78,8 @@ func usage(ctx context.Context, q db.Q) (map[string]Storage, error) {
 	return used, nil
 }
 
-// statistics counts in one query. The counts are exact: administrators ask
-// rarely.
+// statistics counts in one query. The counts are exact, because administrators
+// request them rarely.
 func statistics(ctx context.Context, q db.Q) (*Statistics, error) {
 	s := &Statistics{}
 	var columns []string

@@ -9,17 +9,17 @@ import (
 )
 
 // countInstanceRunners returns whether there are runners that all projects can use,
-// and how many of them had contact since an instant. Paused ones do not count.
+// and how many of them had contact since a time. Paused runners do not count.
 func countInstanceRunners(ctx context.Context, q db.Q, since time.Time) (all, online int64, err error) {
 	err = q.QueryRowContext(ctx, `
 		SELECT count(*), count(CASE WHEN contacted_at >= ? THEN 1 END) FROM runners WHERE kind = 'instance_type' AND NOT paused`, since).Scan(&all, &online)
 	return all, online, err
 }
 
-// backupSetting is the row of the last backup among the settings.
+// backupSetting is the key of the last backup in the settings table.
 const backupSetting = "last_backup"
 
-// lastBackup returns when the last backup was made, nil for never.
+// lastBackup returns when the last backup was created, or nil.
 func lastBackup(ctx context.Context, q db.Q) (*time.Time, error) {
 	var text string
 	err := q.QueryRowContext(ctx, `SELECT value FROM settings WHERE key = ?`, backupSetting).Scan(&text)
