@@ -92,12 +92,13 @@ func start(b testing.TB, dir, addr string) *server {
 	return launch(b, command(dir, addr), dir, "http://"+addr+"/-/readiness")
 }
 
-// command returns a command of svc with its data in a directory.
+// command returns a command of svc with its data in a directory. All clients of the
+// benchmarks have one address.
 func command(dir, addr string) *exec.Cmd {
 	cmd := exec.Command(binary, "serve")
 	cmd.Env = []string{
 		"SVC_ADDR=" + addr, "SVC_DATA_DIR=" + dir + "/data", "SVC_ROOT_TOKEN=" + rootToken, "SVC_SSH_ADDR=off", "SVC_RUNNER=off",
-		"PATH=" + os.Getenv("PATH"),
+		"SVC_MAX_CONNECTIONS_PER_ADDRESS=0", "PATH=" + os.Getenv("PATH"),
 	}
 	return cmd
 }
