@@ -1,6 +1,8 @@
 package api_test
 
 import (
+	"archive/zip"
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -88,5 +90,71 @@ func TestTestReportBomb(t *testing.T) {
 		if len(job.Artifacts) != 1 {
 			t.Errorf("%+v", job.Artifacts)
 		}
+	})
+}
+
+// forgedZip returns an archive whose only file is what its header claims.
+func forgedZip(t testing.TB, h zip.FileHeader, content string) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	z := zip.NewWriter(&out)
+	h.CompressedSize64 = uint64(len(content))
+	w, err := z.CreateRaw(&h)
+	if err == nil {
+		_, err = w.Write([]byte(content))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// TestForgedArtifactArchives: an archive that lies about its files is refused as
+// unreadable. That is no error of the server, and can be downloaded whole.
+func TestForgedArtifactArchives(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		b := newBench(t, s, "a: {script: [x], artifacts: {paths: [x]}}\nb: {script: [x]}\nc: {script: [x]}\n")
+		b.pipeline(b.project)
+		for _, c := range []struct {
+			name, want string
+			header     zip.FileHeader
+			content    string
+		}{
+			{"negative size", "The archive cannot be read", zip.FileHeader{Name: "x", Method: zip.Store, UncompressedSize64: 1<<64 - 5}, "text"},
+			{"huge size", "The archive cannot be read", zip.FileHeader{Name: "x", Method: zip.Store, UncompressedSize64: 1 << 62}, "text"},
+			{"corrupt content", "The file cannot be read out of the archive", zip.FileHeader{Name: "x", Method: zip.Deflate, UncompressedSize64: 4}, "\xff\xff\xff\xff"},
+		} {
+			j := b.run()
+			content := forgedZip(t, c.header, c.content)
+			b.upload(j, "artifact_type=archive&artifact_format=zip", content, 201)
+			a := s.Check(t, apptest.Call{Name: c.name, Do: "GET " + b.at("/jobs/%d/artifacts/x", j.ID), As: b.owner, Status: 422})
+			if !strings.Contains(string(a.Body), c.want) {
+				t.Errorf("%s: %s", c.name, a.Body)
+			}
+			a = s.Check(t, apptest.Call{Name: c.name + " whole", Do: "GET " + b.at("/jobs/%d/artifacts", j.ID), As: b.owner, Status: 200})
+			if !bytes.Equal(a.Body, content) {
+				t.Errorf("%s: the archive has %d bytes, not %d", c.name, len(a.Body), len(content))
+			}
+		}
+	})
+}
+
+// TestForgedChildConfiguration: a trigger job fails if the archive with the
+// configuration of its child pipeline is damaged; it does not wait forever.
+func TestForgedChildConfiguration(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		b := newBench(t, s, "a: {script: [x], artifacts: {paths: [made.yml]}}\nchild: {needs: [a], trigger: {include: [{artifact: made.yml, job: a}]}}\n")
+		id := b.pipeline(b.project)
+		j := b.run()
+		b.upload(j, "artifact_type=archive&artifact_format=zip",
+			forgedZip(t, zip.FileHeader{Name: "made.yml", Method: zip.Deflate, UncompressedSize64: 4}, "\xff\xff\xff\xff"), 201)
+		b.update(j, 200, `{"state":"success"}`)
+		b.settled()
+		s.Check(t, apptest.Call{Do: "GET " + b.at("/pipelines/%d/bridges", id), As: b.owner, Status: 200, Want: `[{"name":"child","status":"failed"}]`})
 	})
 }

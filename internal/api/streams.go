@@ -40,7 +40,7 @@ func (a *API) send(c *call, s stream) (streamed, error) {
 	case !out.begun:
 		return streamed{}, err
 	}
-	if c.Err() == nil && !errs.Is(err, errs.KindUnavailable) && !errors.Is(err, errGone) {
+	if c.Err() == nil && errs.KindOf(err) == 0 && !errors.Is(err, errGone) {
 		a.Log.ErrorContext(c, "stream response", "method", c.r.Method, "path", c.r.URL.Path, "error", err)
 	}
 	panic(http.ErrAbortHandler)

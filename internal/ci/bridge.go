@@ -233,16 +233,22 @@ func (s *Service) parentArtifacts(bridge *Job) func(ctx context.Context, job, pa
 		if j == nil {
 			return nil, fs.ErrNotExist
 		}
-		entry, err := s.Artifacts.OpenEntry(ctx, j.ID, path)
+		text, err := s.entryText(ctx, j.ID, path, int64(limit)+1)
 		if kind := errs.KindOf(err); kind != 0 && kind != errs.KindUnavailable || errors.Is(err, db.ErrNoRows) {
 			return nil, fmt.Errorf("artifacts of %s: %w", job, fs.ErrNotExist)
 		}
-		if err != nil {
-			return nil, err
-		}
-		text, err := io.ReadAll(io.LimitReader(entry, int64(limit)+1))
-		return text, errors.Join(err, entry.Close())
+		return text, err
 	}
+}
+
+// entryText reads up to limit bytes of a file in the archive of a job.
+func (s *Service) entryText(ctx context.Context, jobID int64, path string, limit int64) ([]byte, error) {
+	entry, err := s.Artifacts.OpenEntry(ctx, jobID, path)
+	if err != nil {
+		return nil, err
+	}
+	defer entry.Close()
+	return io.ReadAll(io.LimitReader(entry, limit))
 }
 
 // endBridge ends a trigger job, unless it has already ended.

@@ -22,6 +22,10 @@ const (
 	locatorSignature = 0x07064b50
 	headerSignature  = 0x02014b50
 	localSignature   = 0x04034b50
+
+	// maxFile is the largest size of a file that is believed, in bytes. An archive may
+	// claim any, and the sum of MaxEntries of them must fit into an int64.
+	maxFile = 1 << 43
 )
 
 // end is the end of central directory record of an archive.
@@ -79,7 +83,7 @@ func readDirectory(ctx context.Context, in io.ReaderAt, size int64, add func(nam
 		}
 		rec.readExtra(text[name:])
 		rec.at += uint64(base)
-		if rec.at > uint64(size) || rec.packed > uint64(size) {
+		if rec.at > uint64(size) || rec.packed > uint64(size) || rec.size > maxFile {
 			return zip.ErrFormat
 		}
 		if err := add(text[:name], rec); err != nil {

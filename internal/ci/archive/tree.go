@@ -223,8 +223,8 @@ type Reader struct {
 func (r *Reader) Open(e *Entry) (io.ReadCloser, error) { return e.Open(r.In, r.Size) }
 
 // Open opens a file of the archive that the index belongs to. It fails with
-// zip.ErrFormat or zip.ErrAlgorithm; a wrong checksum or size is an error at the
-// end of the file.
+// zip.ErrFormat or zip.ErrAlgorithm; reading it fails with zip.ErrFormat or
+// zip.ErrChecksum if its content is not what the archive claims.
 func (e *Entry) Open(in io.ReaderAt, size int64) (io.ReadCloser, error) {
 	if e.Dir {
 		return nil, fs.ErrInvalid
@@ -277,12 +277,15 @@ func (c *checked) Read(p []byte) (int, error) {
 		return 0, zip.ErrFormat
 	}
 	_, _ = c.sum.Write(p[:n]) // never fails
+	if _, corrupt := errors.AsType[flate.CorruptInputError](err); corrupt {
+		return n, zip.ErrFormat
+	}
 	if err != io.EOF {
 		return n, err
 	}
 	switch {
 	case c.left > 0:
-		return n, io.ErrUnexpectedEOF
+		return n, zip.ErrFormat
 	case c.want != 0 && c.sum.Sum32() != c.want:
 		return n, zip.ErrChecksum
 	}

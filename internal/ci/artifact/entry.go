@@ -25,7 +25,7 @@ type Entry struct {
 }
 
 // OpenEntry opens one file of the archive of a job, without unpacking the others.
-// NotFound; Unprocessable if the archive cannot be read.
+// NotFound; Unprocessable if the archive cannot be read, also when the content is read.
 func (s *Service) OpenEntry(ctx context.Context, jobID int64, name string) (*Entry, error) {
 	name = path.Clean(strings.TrimPrefix(name, "/"))
 	if !fs.ValidPath(name) || name == "." {
@@ -40,13 +40,28 @@ func (s *Service) OpenEntry(ctx context.Context, jobID int64, name string) (*Ent
 		return nil, missing(err)
 	}
 	content, err := r.Open(e)
-	if errors.Is(err, zip.ErrFormat) || errors.Is(err, zip.ErrAlgorithm) {
-		return nil, errs.Unprocessable("The file cannot be read out of the archive").Because(err)
-	}
 	if err != nil {
-		return nil, fmt.Errorf("artifacts of job %d: %w", jobID, err)
+		return nil, fmt.Errorf("artifacts of job %d: %w", jobID, Unreadable(err))
 	}
-	return &Entry{Name: path.Base(name), Size: e.Size, ModTime: e.ModTime, ReadCloser: content}, nil
+	return &Entry{Name: path.Base(name), Size: e.Size, ModTime: e.ModTime, ReadCloser: entryReader{content}}, nil
+}
+
+// Unreadable converts the errors of an archive that is damaged or forged to
+// Unprocessable. It returns other errors as they are.
+func Unreadable(err error) error {
+	if errors.Is(err, zip.ErrFormat) || errors.Is(err, zip.ErrAlgorithm) || errors.Is(err, zip.ErrChecksum) {
+		return errs.Unprocessable("The file cannot be read out of the archive").Because(err)
+	}
+	return err
+}
+
+// entryReader reads the content of an Entry.
+type entryReader struct{ io.ReadCloser }
+
+// Read implements io.Reader. Unprocessable if the archive is damaged or forged.
+func (r entryReader) Read(p []byte) (int, error) {
+	n, err := r.ReadCloser.Read(p)
+	return n, Unreadable(err)
 }
 
 // rangeReader reads an object in blocks, because archives are mostly read forward.
