@@ -26,18 +26,20 @@ const (
 )
 
 // gate limits the number of open connections of all listeners, and per IP address.
-// This leaves file descriptors for repositories, the database and health probes.
+// This leaves file descriptors for repositories, the database and health probes. The
+// limit per address also bounds the requests of HTTP/2 in progress.
 type gate struct {
 	most       int // 0 means no limit
 	perAddress int // 0 means no limit
 	exempt     func(netip.Addr) bool
 	log        *slog.Logger
 
-	mu     sync.Mutex
-	total  int
-	of     map[string]int // by limit.AddressKey
-	spare  []*gatedConn   // over a limit, the oldest first
-	logged time.Time
+	mu       sync.Mutex
+	total    int
+	of       map[string]int // by limit.AddressKey
+	requests map[string]int // requests of HTTP/2 in progress, likewise
+	spare    []*gatedConn   // over a limit, the oldest first
+	logged   time.Time
 }
 
 // newGate returns the gate of a server. Trusted proxies and load balancers have no
@@ -47,7 +49,7 @@ func newGate(s *Server) *gate {
 	if most == 0 {
 		most = usualConnections()
 	}
-	return &gate{most: most, perAddress: s.Config.MaxConnectionsPerAddress, exempt: httpreq.Proxies(slices.Concat(s.Config.TrustedProxies, s.Config.ProxyProtocol)).Contains, log: s.Log, of: map[string]int{}}
+	return &gate{most: most, perAddress: s.Config.MaxConnectionsPerAddress, exempt: httpreq.Proxies(slices.Concat(s.Config.TrustedProxies, s.Config.ProxyProtocol)).Contains, log: s.Log, of: map[string]int{}, requests: map[string]int{}}
 }
 
 // usualConnections is half of the files that the process may open. The rest is
@@ -99,11 +101,10 @@ type gatedConn struct {
 func (g *gate) enter(c net.Conn, spare bool) *gatedConn {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	conn := &gatedConn{Conn: c, gate: g, key: limit.AddressKey(c.RemoteAddr().String())}
-	at, err := netip.ParseAddrPort(c.RemoteAddr().String())
-	bound := g.perAddress > 0 && (err != nil || !g.exempt(at.Addr()))
+	remote := c.RemoteAddr().String()
+	conn := &gatedConn{Conn: c, gate: g, key: limit.AddressKey(remote)}
 	full := g.most > 0 && g.total >= g.most
-	if !full && (!bound || g.of[conn.key] < g.perAddress) {
+	if !full && (!g.bounds(remote) || g.of[conn.key] < g.perAddress) {
 		g.total++
 		g.of[conn.key]++
 		return conn
@@ -124,6 +125,35 @@ func (g *gate) enter(c net.Conn, spare bool) *gatedConn {
 	conn.spare = time.AfterFunc(spareTime, func() { _ = c.Close() })
 	g.spare = append(g.spare, conn)
 	return conn
+}
+
+// bounds reports whether the limit per address applies to an address with a port.
+func (g *gate) bounds(remote string) bool {
+	at, err := netip.ParseAddrPort(remote)
+	return g.perAddress > 0 && (err != nil || !g.exempt(at.Addr()))
+}
+
+// enterRequest counts a request of HTTP/2 until end is called. One connection can
+// have hundreds in progress, so an address may have as many requests as connections.
+// It reports false if the limit is reached.
+func (g *gate) enterRequest(remote string) (end func(), ok bool) {
+	if !g.bounds(remote) {
+		return func() {}, true
+	}
+	key := limit.AddressKey(remote)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.requests[key] >= g.perAddress {
+		return nil, false
+	}
+	g.requests[key]++
+	return func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if g.requests[key]--; g.requests[key] == 0 {
+			delete(g.requests, key)
+		}
+	}, true
 }
 
 // Close implements net.Conn.
@@ -167,7 +197,11 @@ func refuseSpare(w http.ResponseWriter, r *http.Request) bool {
 	if watched[r.URL.Path] {
 		return false
 	}
-	w.Header().Set("Retry-After", "5")
-	http.Error(w, "Too many connections are open. Try again in a moment.", http.StatusServiceUnavailable)
+	refuseFull(w, "Too many connections are open. Try again in a moment.")
 	return true
+}
+
+func refuseFull(w http.ResponseWriter, text string) {
+	w.Header().Set("Retry-After", "5")
+	http.Error(w, text, http.StatusServiceUnavailable)
 }

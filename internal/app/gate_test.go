@@ -2,11 +2,15 @@ package app_test
 
 import (
 	"bufio"
+	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +18,7 @@ import (
 	"svc/internal/app"
 	"svc/internal/app/apptest"
 	"svc/internal/config"
+	"svc/internal/pages/cert/certtest"
 	"svc/internal/waittest"
 )
 
@@ -149,5 +154,83 @@ func TestSilentBodies(t *testing.T) {
 				t.Errorf("%.40s: the connection stays open: %v", head, err)
 			}
 		}
+	})
+}
+
+// TestRequestsOfOneAddress opens requests over HTTP/2 that read nothing of a large file
+// of a site, all on one connection. An address can have as many as connections, others
+// are served, and a request that ends makes room.
+func TestRequestsOfOneAddress(t *testing.T) {
+	t.Parallel()
+	certificate, key := certtest.New(t).Issue(time.Now().AddDate(1, 0, 0), "*."+apptest.PagesHost)
+	dir := t.TempDir()
+	for name, text := range map[string]string{"cert.pem": certificate, "key.pem": key} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		var p struct{ ID int64 }
+		s.Check(t, apptest.Call{Do: "POST /projects", As: apptest.RootToken, JSON: `{"path":"site","visibility":"public","pages_access_level":"public"}`, Status: 201}).JSON(t, &p)
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("PATCH /projects/%d/pages", p.ID), As: apptest.RootToken, JSON: `{"pages_unique_domain_enabled":false}`, Status: 200})
+		s.Publish(t, p.ID, map[string]string{"public/index.html": "x", "public/large.bin": strings.Repeat("0123456789abcdef", 1<<16)})
+		visitor := func(ip string) *http.Transport {
+			only := new(http.Protocols)
+			only.SetHTTP2(true)
+			from := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(ip)}}
+			c := &http.Transport{
+				Protocols: only, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableCompression: true,
+				HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: 64 << 10},
+				DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+					return from.DialContext(ctx, network, s.PagesTLSAddr())
+				},
+			}
+			t.Cleanup(c.CloseIdleConnections)
+			return c
+		}
+		visit := func(c *http.Transport) *http.Response {
+			t.Helper()
+			r, err := http.NewRequestWithContext(t.Context(), "GET", "https://root."+apptest.PagesHost+"/site/large.bin", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			res, err := c.RoundTrip(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return res
+		}
+		stalled := visitor("127.0.0.2")
+		var held []*http.Response
+		for range 8 {
+			res := visit(stalled)
+			if held = append(held, res); res.StatusCode != 200 || res.ProtoMajor != 2 {
+				t.Fatal(res.Status, res.Proto)
+			}
+		}
+		for range 3 {
+			res := visit(stalled)
+			if res.Body.Close(); res.StatusCode != 503 || res.Header.Get("Retry-After") == "" {
+				t.Error(res.Status, res.Header)
+			}
+		}
+		for _, ip := range []string{"127.0.0.3", "127.0.0.4"} {
+			res := visit(visitor(ip))
+			if res.Body.Close(); res.StatusCode != 200 {
+				t.Error(ip, res.Status)
+			}
+		}
+		held[0].Body.Close()
+		waittest.For(t, "a request has ended", func() bool {
+			res := visit(stalled)
+			res.Body.Close()
+			return res.StatusCode == 200
+		})
+		for _, res := range held {
+			res.Body.Close()
+		}
+	}, apptest.Pages, func(c *config.Config) {
+		c.MaxConnectionsPerAddress = 8
+		c.PagesCert, c.PagesKey = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	})
 }

@@ -59,6 +59,7 @@ type pagesServer struct {
 	https         *http.Server
 	handler       *sites.Handler
 	proxies       httpreq.Proxies
+	gate          *gate
 	metrics       *metrics
 	log           *slog.Logger
 	pace          Pace
@@ -121,7 +122,7 @@ func (s *Server) newPages(ctx context.Context, m *metrics) error {
 	if err := s.Pages.ClearCache(); err != nil {
 		return fmt.Errorf("cache of Pages sites: %w", err)
 	}
-	p.proxies, p.metrics, p.log, p.pace = s.Config.TrustedProxies, m, s.Log, s.pace
+	p.proxies, p.gate, p.metrics, p.log, p.pace = s.Config.TrustedProxies, s.gate, m, s.Log, s.pace
 	p.handler = sites.New(sites.Deps{
 		Pages: s.Pages, OAuth: s.OAuth, Users: s.Users, Keys: s.Keys, Log: s.Log, Now: s.now, Name: s.Config.ServiceName, External: s.Config.ExternalURL,
 		Secure: func(r *http.Request) bool { return r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https" }, // see ServeHTTP
@@ -172,6 +173,14 @@ func (p *pagesServer) stop(ctx context.Context) error {
 // trusted proxies, and counts and logs requests.
 func (p *pagesServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
+	if r.ProtoMajor > 1 {
+		end, ok := p.gate.enterRequest(r.RemoteAddr)
+		if !ok {
+			refuseFull(w, "Too many requests are in progress. Try again in a moment.")
+			return
+		}
+		defer end()
+	}
 	secure := p.proxies.ForwardedTLS(r)
 	r.RemoteAddr = p.proxies.ClientAddr(r)
 	if r.Header.Del("X-Forwarded-Proto"); secure {
