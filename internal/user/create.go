@@ -149,7 +149,7 @@ func (s *Service) insert(ctx context.Context, tx *db.Tx, by actor.Actor, u *User
 func (s *Service) welcome(ctx context.Context, tx *db.Tx, u *User, token string, reset bool) error {
 	switch {
 	case reset:
-		return s.postReset(ctx, tx, u, "An administrator created an account for you. Your username is "+u.Username+".",
+		return s.postReset(ctx, tx, u, "Set your password", "An administrator created an account for you. Your username is "+u.Username+".",
 			"If the link has expired, request another one on the sign-in page.")
 	case token != "":
 		return s.postConfirmation(ctx, tx, u.Name, u.Email, token)

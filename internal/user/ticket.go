@@ -89,19 +89,19 @@ func (s *Service) sendEmail(ctx context.Context, w emailWork) error {
 			}
 			return s.postUnlock(ctx, tx, u)
 		}
-		return s.postReset(ctx, tx, u, "A password reset was requested for your account "+u.Username+".",
+		return s.postReset(ctx, tx, u, "Reset your password", "A password reset was requested for your account "+u.Username+".",
 			"If you did not request it, you can ignore this email. Your password has not changed.")
 	})
 }
 
 // postReset sends the email with the link to set a password.
-func (s *Service) postReset(ctx context.Context, tx *db.Tx, u *User, why, otherwise string) error {
+func (s *Service) postReset(ctx context.Context, tx *db.Tx, u *User, subject, why, otherwise string) error {
 	token, err := s.addTicket(ctx, tx, u.ID, setPasswordTicket)
 	if err != nil {
 		return err
 	}
 	return s.Mail.Post(ctx, tx, mail.Email{
-		To: u.Email, Name: u.Name, Subject: "Set your password", Lines: []string{why},
+		To: u.Email, Name: u.Name, Subject: subject, Lines: []string{why},
 		Action: "Set a new password", Path: "/users/password/edit?reset_password_token=" + url.QueryEscape(token),
 		After: []string{"The link expires in six hours and can be used once.", otherwise},
 	})

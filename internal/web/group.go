@@ -1,6 +1,7 @@
 package web
 
 import (
+	"html/template"
 	"strings"
 
 	"svc/internal/notify"
@@ -41,6 +42,7 @@ func (w *Web) groupHead(v *visit, ref project.Ref, tab string) (groupHead, error
 // groupView is a group with its subgroups and projects.
 type groupView struct {
 	groupHead
+	About             template.HTML // the description
 	Tree              []*treeNode
 	Members           []*project.Member
 	Pager             pager
@@ -62,6 +64,9 @@ func (w *Web) group(v *visit, ref project.Ref) error {
 		return err
 	}
 	p := groupView{groupHead: h, Search: v.param("search")}
+	if p.About, err = w.description(v, h.Group.Description); err != nil {
+		return err
+	}
 	if h.SignedIn {
 		at := project.Place{Ref: ref, Group: true}
 		if p.Membership, err = w.Projects.MembershipState(v, v.actor, at); err != nil {

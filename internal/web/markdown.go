@@ -44,6 +44,15 @@ func (w *Web) renderText(ctx context.Context, name, source string, at spot) (tem
 	return template.HTML(html), err
 }
 
+// description renders the description of a project or group to HTML.
+func (w *Web) description(ctx context.Context, source string) (template.HTML, error) {
+	if source == "" {
+		return "", nil
+	}
+	html, err := w.Markup.Markdown(ctx, source, markup.Options{})
+	return template.HTML(html), err
+}
+
 // resolve returns the URL on this site of a link that is relative to the text.
 func (p spot) resolve(to, kind string) string {
 	if strings.HasPrefix(to, "#") {

@@ -108,6 +108,9 @@ func (w *Web) place(v *visit) error {
 	if strings.HasSuffix(v.r.URL.Path, "/") {
 		return v.redirect(local(strings.TrimRight(v.r.URL.EscapedPath(), "/")))
 	}
+	if group, ok := strings.CutPrefix(path, "groups/"); ok { // the URL that the API returns
+		return w.group(v, project.Ref(group))
+	}
 	if !strings.Contains(path, "/") {
 		err := w.group(v, project.Ref(path))
 		if !errs.Is(err, errs.KindNotFound) {

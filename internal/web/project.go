@@ -124,6 +124,7 @@ type treePage struct {
 	codeHead
 	Body              template.HTML // everything except the star button
 	Overview          bool
+	About             template.HTML // the description
 	Table             template.HTML // of the entries
 	Pager             pager
 	Commit            *git.Commit // the newest that touched this directory
@@ -214,6 +215,9 @@ func (w *Web) project(v *visit, ref project.Ref) error {
 		}
 		p.Ref = "" // the ref was deleted
 	}
+	if p.About, err = w.description(v, p.Project.Description); err != nil {
+		return err
+	}
 	if p.Body, err = w.part("project/tree", "treebody", p); err != nil {
 		return err
 	}
@@ -282,6 +286,10 @@ func (w *Web) fillTree(v *visit, p *treePage, view *repo.View, at spot) error {
 		}
 	}
 	if p.Overview {
+		var err error
+		if p.About, err = w.description(v, p.Project.Description); err != nil {
+			return err
+		}
 		list, err := view.Languages(v)
 		slow := errs.Is(err, errs.KindUnavailable)
 		if err != nil && !slow {

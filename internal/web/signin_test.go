@@ -264,7 +264,11 @@ func TestAccountEmails(t *testing.T) {
 			b.submit("/users/password/new", "/users/password", "login", login).leads("/users/sign_in")
 			b.get("/users/sign_in").want(200, same)
 		}
-		link := post.Wait(t, "ada@example.org").Link(t, "reset_password_token")
+		email := post.Wait(t, "ada@example.org")
+		if email.Subject != "Reset your password" {
+			t.Errorf("the subject is %q", email.Subject)
+		}
+		link := email.Link(t, "reset_password_token")
 		session := newBrowser(t, s).signIn("ada", password)
 		b.get(link).want(200, "Set a new password")
 		_, token, _ := strings.Cut(link, "reset_password_token=")
