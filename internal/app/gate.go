@@ -52,14 +52,15 @@ func newGate(s *Server) *gate {
 	return &gate{most: most, perAddress: s.Config.MaxConnectionsPerAddress, exempt: httpreq.Proxies(slices.Concat(s.Config.TrustedProxies, s.Config.ProxyProtocol)).Contains, log: s.Log, of: map[string]int{}, requests: map[string]int{}}
 }
 
-// usualConnections is half of the files that the process may open. The rest is
-// for repositories, git processes and the database.
+// usualConnections is a third of the files that the process may open. A connection
+// that downloads a file holds that open as well. The rest is for repositories, git
+// processes and the database.
 func usualConnections() int {
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
 		return 0
 	}
-	return int(min(files.Cur/2, 1<<30))
+	return int(min(files.Cur/3, 1<<30))
 }
 
 // listen returns a listener whose connections pass the gate. With spare, a few

@@ -179,7 +179,7 @@ func settings() []setting {
 		{key: "providers", defNote: "none", shape: nested,
 			help:  "identity providers that users sign in with, a `list` of mappings in YAML or JSON; see docs/admin/sign-in.md",
 			field: at(func(c *Config) *Providers { return &c.Providers }, parseProviders)},
-		{key: "max_connections", defNote: "half of the open files limit (RLIMIT_NOFILE)",
+		{key: "max_connections", defNote: "a third of the open files limit (RLIMIT_NOFILE)",
 			help:  "maximum `number` of open connections of all listeners; health checks are answered above it",
 			field: at(func(c *Config) *int { return &c.MaxConnections }, parseConnections)},
 		{key: "max_connections_per_address", def: "256",
