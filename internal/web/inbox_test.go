@@ -171,6 +171,10 @@ func TestReactionPages(t *testing.T) {
 		b.submit(on+"/react", on+"/react", "name", "rocket").leads(fmt.Sprintf("%s#note_%d", issue, note.ID))
 		b.get(issue).want(200, "You reacted with :rocket:")
 		b.submit(issue, issue+"/react", "name", "nonsense").want(404)
+		for _, missing := range []string{"issues/9", "merge_requests/9", "snippets/9"} {
+			b.get("/ada/p/-/" + missing + "/react").want(404)
+			b.submit(issue, "/ada/p/-/"+missing+"/react", "name", "tada").want(404)
+		}
 		newBrowser(t, s).get(issue).want(200, "bob reacted with :tada:", "ada reacted with :rocket:").not(issue + "/react")
 		b.get("/-/emojis").want(200, `"Smileys and emotion"`)
 	})

@@ -107,8 +107,10 @@ var emojiGroups = sync.OnceValue(func() []emojiGroup {
 // reactTo returns the object or comment that the URL names.
 func (w *Web) reactTo(v *visit, ref project.Ref, c commentable) (on plan.Noteable, note int64, back string, err error) {
 	if !strings.Contains(v.r.URL.Path, "/notes/") {
-		on, err = c.find(v, ref)
-		return on, 0, targetPath(on, c), err
+		if on, err = c.find(v, ref); err != nil {
+			return on, 0, "", err
+		}
+		return on, 0, targetPath(on, c), nil
 	}
 	on, n, err := w.note(v, ref, c)
 	if err != nil {
