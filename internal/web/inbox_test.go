@@ -167,7 +167,7 @@ func TestReactionPages(t *testing.T) {
 		b.submit(issue, issue+"/react", "name", "tada").leads(issue)
 		b.get(issue).want(200, "bob reacted with :tada:").not("You and bob")
 		on := fmt.Sprintf("%s/notes/%d", issue, note.ID)
-		b.get(on+"/react").want(200, `value="rocket"`, "Smileys and emotion")
+		b.get(on+"/react").want(200, `value="rocket"`, "Smileys and emotion", `href="/ada/p/-/issues/new"`)
 		b.submit(on+"/react", on+"/react", "name", "rocket").leads(fmt.Sprintf("%s#note_%d", issue, note.ID))
 		b.get(issue).want(200, "You reacted with :rocket:")
 		b.submit(issue, issue+"/react", "name", "nonsense").want(404)

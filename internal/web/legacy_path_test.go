@@ -35,4 +35,5 @@ func TestLegacyPaths(t *testing.T) {
 	b.get("/none/issues").want(404)
 	b.get("/ada/p/nothing").want(404)
 	b.get("/none/such/-/issues").want(404)
+	b.get("/1/-/issues").want(404) // an ID is no path
 }

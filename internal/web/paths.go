@@ -153,6 +153,9 @@ var legacyPages = map[string]bool{
 // without it; empty for other URLs. The page checks whether the project exists.
 func withDash(u *url.URL) string {
 	parts := strings.Split(strings.Trim(u.EscapedPath(), "/"), "/")
+	if slices.Contains(parts, "-") {
+		return "" // a redirect would lead here again
+	}
 	for i := 2; i < len(parts); i++ { // after a namespace and a project
 		if legacyPages[parts[i]] {
 			to := "/" + strings.Join(parts[:i], "/") + "/-/" + strings.Join(parts[i:], "/")

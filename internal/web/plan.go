@@ -63,7 +63,7 @@ func (w *Web) planHead(v *visit, in project.Place, part string) (planHead, error
 	if err != nil {
 		return p, err
 	}
-	p.P, p.Place.Ref = &h, h.in()
+	p.P, p.Place.Ref, p.Base = &h, h.in(), pathTo(h.Project.FullPath)+"/-/" // in may have an ID
 	may := plan.CanIn(v.actor, h.Project)
 	p.Plans, p.Adds = may.Plan, may.Create
 	if part == "merges" {
