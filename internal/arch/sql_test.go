@@ -39,8 +39,8 @@ func hasStore(pkg string) bool {
 }
 
 // statement matches SQL, and conditions with arguments.
-var statement = regexp.MustCompile(`\b(SELECT|INSERT INTO|UPDATE|DELETE FROM) [a-z0-9*(]` +
-	`|\b(FROM|JOIN|WHERE) [a-z]|[a-z_)] ?(=|<>|<|>|<=|>=) \?|\bIS (NOT )?NULL\b|\bLIKE \?`)
+var statement = regexp.MustCompile(`\b(SELECT|INSERT INTO|UPDATE|DELETE FROM)\s+[a-z0-9*(]` +
+	`|\b(FROM|JOIN|WHERE)\s+[a-z]|[a-z_)] ?(=|<>|<|>|<=|>=) \?|\bIS (NOT )?NULL\b|\bLIKE \?`)
 
 // sqlIn returns a finding for each literal that is SQL and each call that runs
 // it.
@@ -100,6 +100,7 @@ func TestSQLIn(t *testing.T) {
 		{"a list of a type", "func f() { db.All[int](ctx, d, scan, query) }", 1},
 		{"an existing row", "func f() { db.Exists(ctx, q, query) }", 1},
 		{"a constant", "const q = `\n\tDELETE FROM users`", 1},
+		{"a constant on several lines", "const q = `\n\tSELECT\n\t\tid, name\n\tFROM\n\t\tusers`", 1},
 		{"a condition", "func f() { w.And(\"u.id = ?\", id) }", 1},
 		{"a condition without arguments", "func f() { w.And(`u.deleted_at IS NULL`) }", 1},
 		{"a search", "func f() { w.And(`fold(name) LIKE ? ESCAPE '\\'`, name) }", 1},
