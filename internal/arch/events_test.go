@@ -3,6 +3,7 @@ package arch
 import (
 	"fmt"
 	"go/ast"
+	"go/parser"
 	"go/token"
 	"os"
 	"path"
@@ -22,19 +23,18 @@ const eventsPage = "docs/dev/events.md"
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	tree := readTree(t, token.NewFileSet(), skipped)
+	events := eventNames(tree)
+	if len(events) < 20 {
+		t.Fatalf("%d events were found", len(events))
+	}
 	for pkg, files := range tree {
 		for _, f := range files {
-			if pkg == "internal/app" || pkg == "internal/event" || f.test {
+			if f.test || pkg == "internal/app" && f.name == "events.go" {
 				continue
 			}
-			ast.Inspect(f.file, func(n ast.Node) bool {
-				if call, ok := n.(*ast.CallExpr); ok {
-					if names := selectors(call.Fun); len(names) > 3 && names[len(names)-1] == "Subscribe" && names[len(names)-3] == "Events" {
-						t.Errorf("%s subscribes to %s: do that in internal/app/events.go", f.name, strings.Join(names, "."))
-					}
-				}
-				return true
-			})
+			for _, name := range subscriptions(f.file, events) {
+				t.Errorf("%s/%s subscribes to %s: do that in internal/app/events.go", pkg, f.name, name)
+			}
 		}
 	}
 	want, err := eventMap(tree)
@@ -54,6 +54,59 @@ func TestEvents(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("%s is out of date; run go test ./internal/arch -run Events -update (-want +got):\n%s", eventsPage, diff)
+	}
+}
+
+// eventNames returns the names of the fields of all types Events.
+func eventNames(tree map[string][]source) map[string]bool {
+	names := map[string]bool{}
+	for _, files := range tree {
+		for _, f := range files {
+			for _, s := range structures(f.file, "Events") {
+				for _, field := range s.Fields.List {
+					for _, n := range field.Names {
+						names[n.Name] = true
+					}
+				}
+			}
+		}
+	}
+	return names
+}
+
+// subscriptions returns the events that a file subscribes to, also by way of a
+// variable: e := &s.Events; e.Deleted.Subscribe(f).
+func subscriptions(file *ast.File, events map[string]bool) []string {
+	var found []string
+	ast.Inspect(file, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok {
+			if names := selectors(call.Fun); len(names) > 2 && names[len(names)-1] == "Subscribe" && events[names[len(names)-2]] {
+				found = append(found, strings.Join(names[:len(names)-1], "."))
+			}
+		}
+		return true
+	})
+	return found
+}
+
+func TestSubscriptions(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		src  string
+		want int
+	}{
+		{"func f() { s.Users.Events.Deleted.Subscribe(g) }", 1},
+		{"func f() { e := &s.Events; e.Deleted.Subscribe(g) }", 1},
+		{"func f() { s.Notices.Subscribe(topic, g); s.Merges.Subscribe(ctx); Deleted.Subscribe(g) }", 0},
+	}
+	for _, tt := range tests {
+		file, err := parser.ParseFile(token.NewFileSet(), "x.go", "package x\n"+tt.src, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := subscriptions(file, map[string]bool{"Deleted": true}); len(got) != tt.want {
+			t.Errorf("%s: got %q, want %d", tt.src, got, tt.want)
+		}
 	}
 }
 
