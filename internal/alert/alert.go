@@ -50,10 +50,10 @@ const (
 	Unknown
 )
 
-// severityNames are the words for them, in their order.
+// severityNames are their names, in the same order.
 var severityNames = []string{"critical", "high", "medium", "low", "info", "unknown"}
 
-// String is the severity as the API names it.
+// String returns the name of the severity in the API.
 func (s Severity) String() string {
 	if s < 0 || int(s) >= len(severityNames) {
 		return "unknown"
@@ -61,7 +61,7 @@ func (s Severity) String() string {
 	return severityNames[s]
 }
 
-// ParseSeverity reads the word for a severity, in whatever case.
+// ParseSeverity parses the name of a severity, in upper or lower case.
 func ParseSeverity(word string) (Severity, bool) {
 	for i, name := range severityNames {
 		if strings.EqualFold(name, word) {
@@ -77,8 +77,8 @@ func Severities() []Severity { return []Severity{Critical, High, Medium, Low, In
 // Format is the format of a payload.
 type Format string
 
-// The formats: whatever JSON a program sends, and the webhook of a metrics
-// system that tells of several alerts at once.
+// The formats: any JSON object, and the webhook of Prometheus Alertmanager, which
+// can contain several alerts.
 const (
 	Generic Format = "generic"
 	Metrics Format = "metrics"
@@ -95,20 +95,20 @@ type Alert struct {
 	EndedAt       *time.Time
 	CreatedAt     time.Time
 	UpdatedAt     time.Time
-	Events        int64 // how often it came
+	Events        int64 // number of times that it was received
 	AssigneeID    *int64
 	IssueID       *int64 // the incident
 	IntegrationID *int64
-	Fingerprint   string // what comes with the same one is the same alert
+	Fingerprint   string // alerts with the same fingerprint are the same
 	Format        Format
 	Title         string
 	Description   string
 	Service       string
-	Tool          string // that saw it
+	Tool          string // monitoring tool
 	Environment   string
 	Hosts         []string
 
-	Payload string // JSON, as it came first; read for one alert alone
+	Payload string // JSON, as first received; not read by lists
 
 	// Read with the row.
 	ProjectPath string
@@ -120,12 +120,12 @@ type Alert struct {
 // Open reports whether the alert still needs attention.
 func (a *Alert) Open() bool { return a.Status != Resolved }
 
-// Site is what the feature knows of the instance.
+// Site is the data about the instance that the feature needs.
 type Site struct {
 	URL  string // the external address, without a slash at its end
 	Name string // the service's own name
-	// Premium lets a project have several integrations of a type and mappings,
-	// and groups and counts alerts that come again.
+	// Premium allows several integrations of a type and mappings in a project,
+	// and groups and counts repeated alerts.
 	Premium bool
 }
 
@@ -173,13 +173,13 @@ func New(d Deps) *Service {
 	return s
 }
 
-// watcher returns a project to those who see its alerts: Developers and above.
+// watcher returns a project to users who can see its alerts: Developers and above.
 func (s *Service) watcher(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error) {
 	return s.Projects.RequireView(ctx, by, ref, project.AlertPart)
 }
 
-// Sees reports whether an actor with access to the project may look at its
-// alerts: see watcher.
+// Sees reports whether an actor with access to the project can see its alerts: see
+// watcher.
 func (s *Service) Sees(by actor.Actor, p *project.Project) bool {
 	return p.MayRead(by, project.AlertPart)
 }
@@ -202,7 +202,7 @@ func (s *Service) record(ctx context.Context, tx *db.Tx, by actor.Actor, in *pro
 	})
 }
 
-// address is the page of an alert below the address of the instance.
+// address returns the path of the page of an alert.
 func address(in *project.Project, iid int64) string {
 	return fmt.Sprintf("/%s/-/alert_management/%d/details", in.FullPath, iid)
 }

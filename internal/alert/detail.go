@@ -9,22 +9,22 @@ import (
 type Details struct {
 	Query       string // of the metric
 	YLabel      string // of its axis
-	Runbook     string // where it stands what to do
+	Runbook     string // URL or text of the instructions
 	Generator   string // the page of the metrics system, if it is a link
-	Markdown    string // to be added to an incident
+	Markdown    string // added to the description of an incident
 	Annotations []Leaf // all others
 	Facts       []Leaf // the whole payload
 }
 
-// Details reads what the payload of an alert tells; service is the name of the
-// service. A payload that is not there tells nothing.
+// Details parses the payload of an alert; service is the name of the service. An
+// empty payload has no details.
 func (a *Alert) Details(service string) Details {
 	doc, err := decode([]byte(a.Payload))
 	if err != nil {
 		return Details{}
 	}
 	var d Details
-	d.Facts, _ = Leaves(a.Payload) // it has just been read
+	d.Facts, _ = Leaves(a.Payload) // it was parsed above
 	if a.Format != Metrics {
 		return d
 	}
@@ -56,7 +56,7 @@ func (a *Alert) Details(service string) Details {
 	return d
 }
 
-// generator is where the metrics system shows how the alert came about.
+// generator returns the URL of the metrics system for the alert.
 func generator(doc map[string]any) string {
 	for _, name := range []string{"generatorURL", "generatorUrl"} {
 		if text := scalar(doc[name]); text != "" {
@@ -66,7 +66,7 @@ func generator(doc map[string]any) string {
 	return ""
 }
 
-// query is the expression that the metrics system asked; empty for none.
+// query returns the expression that the metrics system evaluated; empty for none.
 func query(doc map[string]any) string {
 	u, err := url.Parse(generator(doc))
 	if err != nil {

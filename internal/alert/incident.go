@@ -16,7 +16,7 @@ import (
 	"svc/internal/project"
 )
 
-// Settings say what becomes of the alerts of a project.
+// Settings are the alert settings of a project.
 type Settings struct {
 	CreateIssue bool // an incident for each new alert
 	AutoClose   bool // which is closed when the alert is resolved by its sender
@@ -25,11 +25,10 @@ type Settings struct {
 
 func defaults() Settings { return Settings{AutoClose: true, SendEmail: true} }
 
-// SettingFields lists changes to the settings; nil leaves a field as it is.
+// SettingFields lists changes to the settings; nil keeps the current value.
 type SettingFields struct{ CreateIssue, AutoClose, SendEmail *bool }
 
-// Settings returns what becomes of the alerts of a project to Maintainers and
-// above.
+// Settings returns the alert settings of a project, for Maintainers and above.
 func (s *Service) Settings(ctx context.Context, by actor.Actor, ref project.Ref) (Settings, error) {
 	in, err := s.maintainer(ctx, by, ref)
 	if err != nil {
@@ -42,8 +41,7 @@ func (s *Service) Settings(ctx context.Context, by actor.Actor, ref project.Ref)
 	return t, nil
 }
 
-// UpdateSettings changes what becomes of the alerts of a project; Maintainers
-// and above may.
+// UpdateSettings changes the alert settings of a project, for Maintainers and above.
 func (s *Service) UpdateSettings(ctx context.Context, by actor.Actor, ref project.Ref, f SettingFields) (Settings, error) {
 	in, err := s.changer(ctx, by, ref)
 	if err != nil {
@@ -95,7 +93,7 @@ type incidentWork struct {
 // Kind implements queue.Work.
 func (incidentWork) Kind() string { return "alert.open_incidents" }
 
-// recoveryWork closes the incidents of alerts that are over.
+// recoveryWork closes the incidents of resolved alerts.
 type recoveryWork struct {
 	AlertIDs []int64 `json:"alert_ids"`
 }
@@ -103,24 +101,24 @@ type recoveryWork struct {
 // Kind implements queue.Work.
 func (recoveryWork) Kind() string { return "alert.close_incidents" }
 
-// bot is the one who opens and closes incidents when no one else does.
+// bot returns the actor that opens and closes incidents automatically.
 func (s *Service) bot(ctx context.Context) (actor.Actor, error) {
 	u, err := s.Users.AlertBot(ctx)
 	if err != nil {
 		return actor.Actor{}, err
 	}
-	// A bot is a member of nothing: what it does, the settings of the project say.
+	// The bot is not a member. The settings of the project decide what it does.
 	return actor.Actor{ID: u.ID, Username: u.Username, Name: u.Name, Email: u.Email, Admin: true}, nil
 }
 
-// openIncidents opens an incident for each of the alerts that still fires and
-// has none. What has been done is not done again.
+// openIncidents opens an incident for each of the alerts that is still firing and
+// has none, so that it can be repeated.
 func (s *Service) openIncidents(ctx context.Context, w incidentWork) error {
 	by, err := s.bot(ctx)
 	if err != nil {
 		return err
 	}
-	for _, id := range w.AlertIDs { // each by itself: others want to write as well
+	for _, id := range w.AlertIDs { // in a transaction each, so that others can write in between
 		found, err := findAlerts(ctx, s.DB, []int64{id})
 		if err != nil {
 			return fmt.Errorf("find alert %d: %w", id, err)
@@ -135,15 +133,15 @@ func (s *Service) openIncidents(ctx context.Context, w incidentWork) error {
 		if err == nil {
 			_, err = s.incident(ctx, by, in, found[0].IID, true)
 		}
-		if err != nil && !errs.Is(err, errs.KindInvalid) && !errs.Is(err, errs.KindNotFound) { // those stay so: others still need theirs
+		if err != nil && !errs.Is(err, errs.KindInvalid) && !errs.Is(err, errs.KindNotFound) { // retrying is pointless; continue with the others
 			return fmt.Errorf("open incident for alert %d: %w", id, err)
 		}
 	}
 	return nil
 }
 
-// CreateIncident opens an incident for an alert: Developers and above may who
-// read issues. NotFound; Conflict when it has one.
+// CreateIncident opens an incident for an alert, for Developers and above who can
+// read issues. NotFound; Forbidden; Conflict if it has one.
 func (s *Service) CreateIncident(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (*Alert, error) {
 	in, err := s.Projects.RequireChange(ctx, by, ref, project.AlertPart, project.Developer)
 	if err != nil {
@@ -162,8 +160,8 @@ func (s *Service) CreateIncident(ctx context.Context, by actor.Actor, ref projec
 	return s.alert(ctx, in, iid)
 }
 
-// incident opens an issue for an alert, in one transaction with what the alert
-// knows of it; made is false when it has one, or with firing when it is over.
+// incident opens an issue for an alert and links it to the alert, in one
+// transaction. made is false if the alert has one, or with firing if it is resolved.
 func (s *Service) incident(ctx context.Context, by actor.Actor, in *project.Project, iid int64, firing bool) (made bool, err error) {
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		made = false
@@ -192,7 +190,7 @@ func (s *Service) incident(ctx context.Context, by actor.Actor, in *project.Proj
 		if err := saveAlert(ctx, tx, a); err != nil {
 			return err
 		}
-		if !firing { // else the program does it
+		if !firing { // otherwise the bot does it
 			if err := s.recordAlert(ctx, tx, by, in, a, "alert_incident_created", audit.Details{Add: "incident"}); err != nil {
 				return err
 			}
@@ -202,14 +200,14 @@ func (s *Service) incident(ctx context.Context, by actor.Actor, in *project.Proj
 	return made, err
 }
 
-// How much of a payload goes into an incident: the alert has it whole.
+// Limits of the description of an incident. The alert has the whole payload.
 const (
 	maxShown    = 100     // annotations
 	maxMarkdown = 100_000 // characters
 )
 
-// describe is the description of an incident. What a program sent is shown as it
-// is: nothing in it mentions anyone or becomes a link.
+// describe returns the description of an incident. Fields of the payload are shown
+// verbatim, so that they cannot mention users or contain links.
 func (s *Service) describe(in *project.Project, a *Alert) string {
 	var out strings.Builder
 	row := func(name, text string) {
@@ -240,7 +238,7 @@ func (s *Service) describe(in *project.Project, a *Alert) string {
 	return out.String()
 }
 
-// verbatim shows a text as code, in one line.
+// verbatim returns Markdown that shows a text as code, in one line.
 func verbatim(text string) string {
 	text = line(text)
 	fence := "`"
@@ -253,8 +251,8 @@ func verbatim(text string) string {
 	return fence + text + fence
 }
 
-// closeIncidents closes the incidents of alerts that are over. One that is
-// closed stays so, and one whose alert fires again stays open.
+// closeIncidents closes the incidents of resolved alerts. The incident of an alert
+// that fires again stays open.
 func (s *Service) closeIncidents(ctx context.Context, w recoveryWork) error {
 	by, err := s.bot(ctx)
 	if err != nil {
@@ -277,7 +275,7 @@ func (s *Service) closeIncidents(ctx context.Context, w recoveryWork) error {
 	return nil
 }
 
-// sample is a payload for a test of an integration for which no one gave one.
+// sample returns a payload to test an integration without an example payload.
 func (i *Integration) sample(now time.Time) []byte {
 	at := now.UTC().Format(time.RFC3339)
 	var doc any = map[string]any{
@@ -292,6 +290,6 @@ func (i *Integration) sample(now time.Time) []byte {
 			}},
 		}
 	}
-	text, _ := json.Marshal(doc) // never fails: it is made of texts
+	text, _ := json.Marshal(doc) // never fails: it contains only strings
 	return text
 }

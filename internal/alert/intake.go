@@ -37,7 +37,7 @@ type Endpoint struct {
 func (d *Endpoint) IntegrationID() int64 { return d.integration.ID }
 
 // Admit authenticates a request by the token of the integration. Unauthorized for
-// any other token, whether there is such a project or not; Forbidden if the
+// any other token, even if the project does not exist; Forbidden if the
 // integration is inactive or the project is archived; NotFound for an unknown
 // endpoint, if the token belongs to the project.
 func (s *Service) Admit(ctx context.Context, k IntakeRequest) (*Endpoint, error) {
@@ -46,7 +46,7 @@ func (s *Service) Admit(ctx context.Context, k IntakeRequest) (*Endpoint, error)
 	}
 	in, err := s.Projects.Require(ctx, actor.System(), k.Project, project.NoAccess)
 	moved, wasMoved := errors.AsType[*project.Moved](err)
-	if wasMoved { // who has a token learns where to
+	if wasMoved { // the new path is shown only to callers with a valid token
 		in, err = s.Projects.Require(ctx, actor.System(), project.RefTo(moved.ID), project.NoAccess)
 	}
 	if errs.Is(err, errs.KindNotFound) {
@@ -67,7 +67,7 @@ func (s *Service) Admit(ctx context.Context, k IntakeRequest) (*Endpoint, error)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("find alert integration: %w", err)
-		case has: // the token is that of another one
+		case has: // the token belongs to another integration
 			return nil, errs.Unauthorized("")
 		}
 		return nil, errs.NotFound("Integration")
@@ -81,8 +81,8 @@ func (s *Service) Admit(ctx context.Context, k IntakeRequest) (*Endpoint, error)
 	return &Endpoint{in: in, integration: i, metrics: k.Metrics}, in.Change(actor.System(), project.WholePart, project.NoAccess)
 }
 
-// Take makes alerts of a payload that came to an open integration: all that it
-// tells of, or none. It gives those that it made or found. Invalid.
+// Take creates or updates the alerts of a payload that was sent to an endpoint: all
+// of them, or none if it fails. It returns these alerts. TooLarge; Invalid.
 func (s *Service) Take(ctx context.Context, d *Endpoint, payload []byte) ([]*Alert, error) {
 	if len(payload) > MaxPayload {
 		return nil, errs.TooLarge("The payload is larger than %d bytes.", MaxPayload)
@@ -109,9 +109,9 @@ func (s *Service) Take(ctx context.Context, d *Endpoint, payload []byte) ([]*Ale
 	return t.touched, nil
 }
 
-// Test sends a payload to an integration in the name of a Developer or above,
-// as the program would; without a payload, the one that was given as an example.
-// NotFound; Forbidden when the integration is turned off; Invalid.
+// Test sends a payload to an integration, for Developers and above. Without a
+// payload it sends the example of the integration. NotFound; Forbidden if the
+// integration is inactive; TooLarge; Invalid.
 func (s *Service) Test(ctx context.Context, by actor.Actor, ref project.Ref, id int64, payload []byte) ([]*Alert, error) {
 	in, err := s.Projects.RequireChange(ctx, by, ref, project.AlertPart, project.Developer)
 	if err != nil {
@@ -133,19 +133,19 @@ func (s *Service) Test(ctx context.Context, by actor.Actor, ref project.Ref, id 
 	return s.Take(ctx, &Endpoint{in: in, integration: i, tester: &by}, payload)
 }
 
-// taking is what becomes of one payload.
+// taking is the processing of one payload.
 type taking struct {
 	*Service
 	endpoint *Endpoint
 	open     map[string][]*Alert // by fingerprint, the oldest first
 	touched  []*Alert
-	seen     map[int64]bool // those
-	made     []int64        // that fire
-	ended    []int64        // that have an incident
+	seen     map[int64]bool // IDs of touched
+	made     []int64        // IDs of new alerts that are firing
+	ended    []int64        // IDs of resolved alerts with an incident
 }
 
-// all stores the alerts of a payload. Payloads of one project go one after the
-// other, so that the same alert from many at once is found by all but the first.
+// all stores the alerts of a payload. Payloads of a project are processed one after
+// another, so that concurrent requests with the same alert create it once.
 func (t *taking) all(ctx context.Context, tx *db.Tx, list []incoming) error {
 	if err := project.HoldNumbers(ctx, tx, t.endpoint.in.ID, numbers); err != nil {
 		return err
@@ -171,7 +171,7 @@ func (t *taking) all(ctx context.Context, tx *db.Tx, list []incoming) error {
 	return t.follow(ctx, tx, settings)
 }
 
-// one stores an alert: a new one, or what an open one has become.
+// one stores an alert: it creates a new one, or updates an open one.
 func (t *taking) one(ctx context.Context, tx *db.Tx, in *incoming) error {
 	same := t.open[in.Fingerprint]
 	switch {
@@ -209,7 +209,7 @@ func (t *taking) one(ctx context.Context, tx *db.Tx, in *incoming) error {
 	return nil
 }
 
-// end notes that an open alert is over.
+// end resolves an open alert.
 func (t *taking) end(ctx context.Context, tx *db.Tx, a *Alert, in *incoming) error {
 	a.Status, a.EndedAt, a.UpdatedAt = Resolved, in.EndedAt, t.Now()
 	t.touch(a)
@@ -225,7 +225,8 @@ func (t *taking) touch(a *Alert) {
 	}
 }
 
-// follow has done what the settings of the project say.
+// follow adds the background jobs and emails that the settings of the project
+// require.
 func (t *taking) follow(ctx context.Context, tx *db.Tx, settings Settings) error {
 	if settings.CreateIssue && len(t.made) > 0 {
 		if err := t.Queue.Add(ctx, tx, incidentWork{t.made}); err != nil {

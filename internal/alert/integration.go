@@ -39,25 +39,24 @@ type Integration struct {
 	Name      string
 	Type      Type
 	Active    bool
-	Endpoint  string // names it in its address: 16 hexadecimal digits
+	Endpoint  string // its ID in the URL: 16 hexadecimal digits
 	Token     string // sealed in the store
-	Example   string // a payload as the program sends it; JSON, empty for none
+	Example   string // an example payload in JSON; empty for none
 	Mappings  []Mapping
 	CreatedAt time.Time
 	UpdatedAt time.Time
 
-	// As Service gives it.
-	URL string // where to send to
+	// Set by Service.
+	URL string // that payloads are sent to
 }
 
-// IntegrationFields are what is said of an integration; nil leaves the present
-// value.
+// IntegrationFields are the fields of an integration; nil keeps the current value.
 type IntegrationFields struct {
 	Name     *string
-	Type     *Type // when it is made
+	Type     *Type // only for new integrations
 	Active   *bool
-	Example  *json.RawMessage // null takes it away
-	Mappings *json.RawMessage // as ParseMappings reads it; null takes them away
+	Example  *json.RawMessage // null removes it
+	Mappings *json.RawMessage // see ParseMappings; null removes them
 }
 
 // Integrations lists the integrations of a project, with their tokens, for
@@ -87,9 +86,8 @@ func (s *Service) Integration(ctx context.Context, by actor.Actor, ref project.R
 	return i, s.fill(by, in, i)
 }
 
-// CreateIntegration makes an integration with its own token; Maintainers and
-// above may. Invalid, also for a second one of a type where the tier allows
-// one.
+// CreateIntegration creates an integration with a new token, for Maintainers and
+// above. Invalid, also for a second one of a type if the tier allows only one.
 func (s *Service) CreateIntegration(ctx context.Context, by actor.Actor, ref project.Ref, f IntegrationFields) (*Integration, error) {
 	in, err := s.changer(ctx, by, ref)
 	if err != nil {
@@ -126,10 +124,10 @@ func (s *Service) changer(ctx context.Context, by actor.Actor, ref project.Ref) 
 	return s.Projects.RequireChange(ctx, by, ref, project.SettingsPart, project.Maintainer)
 }
 
-// maxIntegrations bounds what has to be looked through for one project.
+// maxIntegrations is the maximum number of integrations of a project.
 const maxIntegrations = 100
 
-// allowed refuses one integration too many: Invalid.
+// allowed returns Invalid if the project has the maximum number of integrations.
 func (s *Service) allowed(ctx context.Context, tx *db.Tx, i *Integration) error {
 	if err := project.HoldNumbers(ctx, tx, i.ProjectID, numbers); err != nil {
 		return err
@@ -146,7 +144,7 @@ func (s *Service) allowed(ctx context.Context, tx *db.Tx, i *Integration) error 
 	return nil
 }
 
-// UpdateIntegration changes an integration; Maintainers and above may. NotFound;
+// UpdateIntegration changes an integration, for Maintainers and above. NotFound;
 // Invalid.
 func (s *Service) UpdateIntegration(ctx context.Context, by actor.Actor, ref project.Ref, id int64, f IntegrationFields) (*Integration, error) {
 	in, err := s.changer(ctx, by, ref)
@@ -177,7 +175,7 @@ func (s *Service) UpdateIntegration(ctx context.Context, by actor.Actor, ref pro
 	return i, s.fill(by, in, i)
 }
 
-// recordChanges leaves an audit event for each attribute that changed.
+// recordChanges records an audit event for each attribute that changed.
 func (s *Service) recordChanges(ctx context.Context, tx *db.Tx, by actor.Actor, in *project.Project, was, i *Integration) error {
 	for _, c := range []struct{ name, from, to string }{
 		{"name", was.Name, i.Name},
@@ -189,7 +187,7 @@ func (s *Service) recordChanges(ctx context.Context, tx *db.Tx, by actor.Actor, 
 			continue
 		}
 		d := audit.Details{Change: c.name, From: c.from, To: c.to}
-		if c.name == "payload_example" { // which may be long, and is no one's business
+		if c.name == "payload_example" { // it can be long, and contain private data
 			d.From, d.To = "", ""
 		}
 		if err := s.recordIntegration(ctx, tx, by, in, i, "alert_integration_updated", d); err != nil {
@@ -199,8 +197,8 @@ func (s *Service) recordChanges(ctx context.Context, tx *db.Tx, by actor.Actor, 
 	return nil
 }
 
-// ResetToken gives an integration another token: the old one ends at once.
-// Maintainers and above may. NotFound.
+// ResetToken replaces the token of an integration, for Maintainers and above. The
+// old token stops working immediately. NotFound.
 func (s *Service) ResetToken(ctx context.Context, by actor.Actor, ref project.Ref, id int64) (*Integration, error) {
 	in, err := s.changer(ctx, by, ref)
 	if err != nil {
@@ -224,8 +222,8 @@ func (s *Service) ResetToken(ctx context.Context, by actor.Actor, ref project.Re
 	return i, s.fill(by, in, i)
 }
 
-// DeleteIntegration removes an integration; its alerts stay. Maintainers and
-// above may. NotFound; Precondition when it has changed since.
+// DeleteIntegration removes an integration and keeps its alerts, for Maintainers
+// and above. NotFound; Precondition if it was modified since.
 func (s *Service) DeleteIntegration(ctx context.Context, by actor.Actor, ref project.Ref, id int64, unmodifiedSince *time.Time) error {
 	in, err := s.changer(ctx, by, ref)
 	if err != nil {
@@ -254,8 +252,8 @@ func (s *Service) recordIntegration(ctx context.Context, tx *db.Tx, by actor.Act
 	return s.record(ctx, tx, by, in, kind, audit.Target{Type: "AlertManagement::HttpIntegration", ID: i.ID, Details: i.Name}, d)
 }
 
-// apply sets and checks what is said of an integration. Below premium there are
-// no mappings: what is said of them is as if it were not.
+// apply checks and sets the fields of an integration. Below the tier premium,
+// mappings and examples are ignored.
 func (i *Integration) apply(f IntegrationFields, site Site) (err error) {
 	patch.Set(&i.Name, f.Name)
 	i.Name = strings.TrimSpace(i.Name)
@@ -313,8 +311,8 @@ func newEndpoint() string {
 
 func tokenPlace(id int64) string { return fmt.Sprintf("alert_integrations/token/%d", id) }
 
-// fill opens the tokens, and says where to send to. A credential that may not be
-// shown secrets gets the first four characters.
+// fill decrypts the tokens and sets the URLs. Credentials that may not read secrets
+// get only the first four characters of a token.
 func (s *Service) fill(by actor.Actor, in *project.Project, list ...*Integration) error {
 	for _, i := range list {
 		token, err := s.Keys.Open(i.Token, tokenPlace(i.ID))
@@ -335,7 +333,8 @@ func (s *Service) fill(by actor.Actor, in *project.Project, list ...*Integration
 	return nil
 }
 
-// slug is a name as addresses have it, for users; nothing depends on it.
+// slug returns a name for use in the URL. It makes the URL readable and is not
+// checked.
 func slug(name string) string {
 	var out strings.Builder
 	for _, r := range strings.ToLower(name) {

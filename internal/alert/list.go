@@ -18,10 +18,10 @@ import (
 	"svc/internal/user"
 )
 
-// NoteKind is the kind of alerts as things that notes are about.
+// NoteKind is the target type of notes on alerts.
 const NoteKind plan.Kind = "AlertManagement::Alert"
 
-// Filter chooses alerts; zero values choose all.
+// Filter selects alerts; zero values select all.
 type Filter struct {
 	IIDs             []int64
 	Statuses         []Status
@@ -38,7 +38,7 @@ type Filter struct {
 }
 
 // Order is the order of a list: by started_at, created_at, updated_at, severity
-// or event_count. By severity, ascending is from the worst on.
+// or event_count. By severity, ascending means the most severe first.
 type Order struct {
 	By   string
 	Desc bool
@@ -63,7 +63,7 @@ type Count struct {
 	Over bool // there are more than db.CountLimit
 }
 
-// Counts returns how many alerts that a filter leaves have each status, for
+// Counts returns the number of alerts of each status that match a filter, for
 // Developers and above.
 func (s *Service) Counts(ctx context.Context, by actor.Actor, ref project.Ref, f Filter) (map[Status]Count, error) {
 	in, err := s.watcher(ctx, by, ref)
@@ -119,8 +119,8 @@ func (s *Service) fillAlerts(ctx context.Context, list ...*Alert) error {
 	return nil
 }
 
-// Notes returns what the program noted of what users did to an alert, the first
-// first, for Developers and above; NotFound.
+// Notes returns the system notes of an alert, oldest first, for Developers and
+// above. NotFound.
 func (s *Service) Notes(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) ([]*plan.Note, error) {
 	in, err := s.watcher(ctx, by, ref)
 	if err != nil {
@@ -137,16 +137,16 @@ func (s *Service) Notes(ctx context.Context, by actor.Actor, ref project.Ref, ii
 
 func (a *Alert) target() plan.Target { return plan.Target{Kind: NoteKind, ID: a.ID} }
 
-// Change lists changes to an alert; nil leaves a field as it is.
+// Change lists changes to an alert; nil keeps the current value.
 type Change struct {
 	Status   *Status
-	Assignee **int64 // a pointer to nil takes them away
-	Named    *string // the same by id or username; empty takes them away
+	Assignee **int64 // a pointer to nil removes the assignee
+	Named    *string // the assignee by ID or username; empty removes the assignee
 }
 
-// Update changes the status of an alert, and who looks after it; Developers and
-// above may. NotFound; Invalid, also for one that is opened again beside another
-// one that is the same.
+// Update changes the status and the assignee of an alert, for Developers and above.
+// NotFound; Invalid, also if an alert is reopened while another one with the same
+// fingerprint is open.
 func (s *Service) Update(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, c Change) (*Alert, error) {
 	in, err := s.Projects.RequireChange(ctx, by, ref, project.AlertPart, project.Developer)
 	if err != nil {
@@ -167,7 +167,7 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref project.Ref, i
 		}
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		// Payloads that come meanwhile wait: they change the same rows.
+		// Concurrent payloads wait, because they change the same rows.
 		if err := project.HoldNumbers(ctx, tx, in.ID, numbers); err != nil {
 			return err
 		}
@@ -231,7 +231,7 @@ func (s *Service) recordAlert(ctx context.Context, tx *db.Tx, by actor.Actor, in
 	return s.record(ctx, tx, by, in, kind, audit.Target{Type: string(NoteKind), ID: a.ID, Details: a.Title}, d)
 }
 
-// idText is an id for users; empty for none.
+// idText returns an ID as text; empty for none.
 func idText(id *int64) string {
 	if id == nil {
 		return ""
@@ -239,7 +239,7 @@ func idText(id *int64) string {
 	return strconv.FormatInt(*id, 10)
 }
 
-// move gives an alert another status.
+// move changes the status of an alert.
 func (s *Service) move(ctx context.Context, tx *db.Tx, a *Alert, to Status) error {
 	switch {
 	case to == Resolved:
@@ -259,7 +259,8 @@ func (s *Service) move(ctx context.Context, tx *db.Tx, a *Alert, to Status) erro
 	return nil
 }
 
-// named returns the id of a user, or nil for no one: Invalid when there is no such.
+// named returns the ID of a user, or a pointer to nil for an empty name. Invalid if
+// the user does not exist.
 func (s *Service) named(ctx context.Context, by actor.Actor, name string) (**int64, error) {
 	var id *int64
 	if name == "" {
@@ -276,7 +277,7 @@ func (s *Service) named(ctx context.Context, by actor.Actor, name string) (**int
 	return &id, nil
 }
 
-// able returns a user who sees the alerts of the project: Invalid for others.
+// able returns a user who can see the alerts of the project. Invalid for others.
 func (s *Service) able(ctx context.Context, in *project.Project, id int64) (*user.User, error) {
 	users, err := s.Users.FindAll(ctx, []int64{id})
 	if err != nil {

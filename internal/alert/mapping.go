@@ -25,7 +25,7 @@ const (
 	HostsField       Field = "hosts"
 	SeverityField    Field = "severity"
 	FingerprintField Field = "fingerprint"
-	// EnvironmentField has the name of the service before it in payloads.
+	// EnvironmentField is prefixed with the name of the service in payloads.
 	EnvironmentField Field = "environment_name"
 )
 
@@ -36,17 +36,17 @@ func Fields() []Field {
 	}
 }
 
-// Path leads to a value of a payload: names of members, and positions in lists.
+// Path is the path of a value in a payload: names of members and indexes of lists.
 type Path []string
 
-// Mapping says where in a payload a field is: at the first of the paths that
-// leads to something.
+// Mapping lists where the value of a field can be in a payload. The first path that
+// exists is used.
 type Mapping struct {
 	Field Field
 	Paths []Path
 }
 
-// What one integration may have.
+// Limits of an integration.
 const (
 	maxExample  = 64 << 10 // bytes
 	maxPaths    = 6        // of a field
@@ -85,9 +85,9 @@ func (p *Path) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// ParseMappings reads mappings: a list of objects with field_name, path and
-// fallback_paths, or an object that has the rest of them by the name of the
-// field. name is that of the service. Invalid.
+// ParseMappings parses mappings: a list of objects with field_name, path and
+// fallback_paths, or an object with such objects, without field_name, by the name of
+// the field. name is the name of the service. Invalid.
 func ParseMappings(text []byte, name string) ([]Mapping, error) {
 	bad := func(format string, args ...any) error {
 		return errs.InvalidField("payload_attribute_mappings", format, args...)
@@ -154,8 +154,8 @@ func knownField(word, name string) Field {
 	return ""
 }
 
-// Name is the field as payloads and mappings name it, where the service has this
-// name.
+// Name returns the name of the field in payloads and mappings, for this name of the
+// service.
 func (f Field) Name(service string) string {
 	if f == EnvironmentField && service != "" {
 		return service + "_" + string(f)
@@ -163,7 +163,7 @@ func (f Field) Name(service string) string {
 	return string(f)
 }
 
-// WriteMappings is what ParseMappings reads.
+// WriteMappings writes mappings in the format of ParseMappings.
 func WriteMappings(list []Mapping, name string) string {
 	out := []mappingJSON{}
 	for _, m := range list {
@@ -172,7 +172,7 @@ func WriteMappings(list []Mapping, name string) string {
 	return encode(out)
 }
 
-// find returns the value at the end of a path; nil when it leads nowhere.
+// find returns the value at a path; nil if there is none.
 func (p Path) find(v any) any {
 	for _, step := range p {
 		switch at := v.(type) {
@@ -191,7 +191,7 @@ func (p Path) find(v any) any {
 	return v
 }
 
-// remove takes the value at the end of a path away.
+// remove removes the value at a path.
 func (p Path) remove(v any) {
 	if len(p) == 0 {
 		return
@@ -207,7 +207,7 @@ func (p Path) remove(v any) {
 	}
 }
 
-// suits reports whether a value can be that of a field.
+// suits reports whether a value is valid for a field.
 func (f Field) suits(v any) bool {
 	switch f {
 	case StartField, EndField:
@@ -219,8 +219,8 @@ func (f Field) suits(v any) bool {
 	return scalar(v) != ""
 }
 
-// checkMappings holds mappings against a sample: each field must be found in
-// it, and what is found must suit the field. Invalid.
+// checkMappings checks mappings with an example: it must have a valid value for each
+// field. Invalid.
 func checkMappings(list []Mapping, example string) error {
 	if len(list) == 0 {
 		return nil
@@ -256,11 +256,11 @@ type Leaf struct {
 	Value string
 }
 
-// Name is the path for users.
+// Name returns the path as users see it.
 func (l Leaf) Name() string { return strings.Join(l.Path, "/") }
 
-// Leaves lists the values of a payload that are no objects and no lists, and the
-// lists of such, in order; at most as many as users can look through. Invalid.
+// Leaves lists the scalar values of a payload, and the lists of scalars, in order.
+// The number is limited. Invalid.
 func Leaves(payload string) ([]Leaf, error) {
 	doc, err := decode([]byte(payload))
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"svc/internal/errs"
 )
 
-// How long the fields of an alert may be, in characters. What is longer is cut
-// off: the payload has it whole.
+// Maximum lengths of the fields of an alert, in characters. Longer values are
+// truncated; the payload has the whole value.
 const (
 	maxTitle       = 200
 	maxDescription = 1000
@@ -24,22 +24,22 @@ const (
 
 const defaultTitle = "New: Alert"
 
-// incoming is an alert as a payload tells of it.
+// incoming is an alert in a payload.
 type incoming struct {
 	Alert
 	resolved bool
-	explicit bool // the payload says by what it is to be grouped
+	explicit bool // the payload has a fingerprint
 }
 
-// reader reads payloads that come to one integration.
+// reader parses the payloads of an integration.
 type reader struct {
 	name     string // of the service
 	mappings []Mapping
 	now      time.Time
 }
 
-// read makes alerts of a payload. In the format of metrics if that is asked
-// for or has all that such a payload has. Invalid when nothing can be made of it.
+// read parses the alerts of a payload. The format is Metrics if the caller requires
+// it or the payload has all members of that format. Invalid.
 func (r reader) read(body []byte, metrics bool) ([]incoming, error) {
 	doc, err := decode(body)
 	if err != nil {
@@ -52,8 +52,8 @@ func (r reader) read(body []byte, metrics bool) ([]incoming, error) {
 	return []incoming{in}, err
 }
 
-// generic reads a payload of any form: its fields are where the mappings say,
-// and else at the top under their own names.
+// generic parses a JSON object: fields are at the paths of the mappings, or else at
+// the top level under their own names.
 func (r reader) generic(doc map[string]any, body []byte) (incoming, error) {
 	in := incoming{Alert: Alert{
 		Format: Generic, Status: Triggered, Events: 1, StartedAt: r.now,
@@ -67,7 +67,7 @@ func (r reader) generic(doc map[string]any, body []byte) (incoming, error) {
 	if in.Title == "" {
 		in.Title = defaultTitle
 	}
-	in.Severity, _ = ParseSeverity(scalar(r.value(doc, SeverityField))) // critical for all else
+	in.Severity, _ = ParseSeverity(scalar(r.value(doc, SeverityField))) // critical if it is unknown
 	if at, ok := moment(r.value(doc, StartField)); ok {
 		in.StartedAt = at
 	}
@@ -92,7 +92,7 @@ func (r reader) generic(doc map[string]any, body []byte) (incoming, error) {
 	return in, nil
 }
 
-// paths are where a field may be.
+// paths returns the paths where a field can be.
 func (r reader) paths(f Field) []Path {
 	var list []Path
 	for _, m := range r.mappings {
@@ -107,7 +107,7 @@ func (r reader) paths(f Field) []Path {
 	return list
 }
 
-// value returns what a payload has for a field: the first thing that suits it.
+// value returns the first valid value for a field.
 func (r reader) value(doc map[string]any, f Field) any {
 	for _, p := range r.paths(f) {
 		if v := p.find(doc); v != nil && f.suits(v) {
@@ -117,8 +117,8 @@ func (r reader) value(doc map[string]any, f Field) any {
 	return nil
 }
 
-// end notes that the alert is over. One of which no one said when it began has
-// not begun after that.
+// end resolves the alert. If it has no start time, it starts at its end time at the
+// latest.
 func (in *incoming) end(at time.Time) {
 	in.resolved, in.Status, in.EndedAt = true, Resolved, &at
 	if in.StartedAt.After(at) {
@@ -126,10 +126,10 @@ func (in *incoming) end(at time.Time) {
 	}
 }
 
-// required are what a payload of metrics has at its top.
+// required are the top-level members of a payload in the format Metrics.
 var required = []string{"alerts", "commonAnnotations", "commonLabels", "externalURL", "groupKey", "groupLabels", "receiver", "status", "version"}
 
-// missing names what such a payload lacks; empty for nothing.
+// missing returns the names of required members that are missing.
 func missing(doc map[string]any) string {
 	var names []string
 	for _, name := range required {
@@ -140,8 +140,8 @@ func missing(doc map[string]any) string {
 	return strings.Join(names, ", ")
 }
 
-// metrics reads the webhook of a metrics system: an alert for each element.
-// Those without a title or a beginning are left out.
+// metrics parses a payload in the format Metrics: an alert for each element. Those
+// without a title or a start time are skipped.
 func (r reader) metrics(doc map[string]any) ([]incoming, error) {
 	if names := missing(doc); names != "" {
 		return nil, errs.Invalid("the payload lacks: %s", names)
@@ -164,7 +164,7 @@ func (r reader) metrics(doc map[string]any) ([]incoming, error) {
 	return list, nil
 }
 
-// element reads one alert of such a payload; status is that of the whole.
+// element parses an alert of such a payload; status is the status of the payload.
 func (r reader) element(doc map[string]any, status string) (incoming, bool) {
 	labels := Path{"labels"}.object(doc)
 	started, ok := moment(doc["startsAt"])
@@ -195,7 +195,7 @@ func (r reader) element(doc map[string]any, status string) (incoming, bool) {
 		}
 		in.end(ended)
 	case over && (!strings.EqualFold(status, "firing") || !ended.After(r.now)):
-		// One that fires may tell until when it does if nothing is heard again.
+		// endsAt of a firing alert is when it expires unless it is sent again.
 		in.end(ended)
 	}
 	if print := scalars(doc["fingerprint"]); len(print) > 0 {
@@ -206,13 +206,13 @@ func (r reader) element(doc map[string]any, status string) (incoming, bool) {
 	return in, true
 }
 
-// object returns the object at the end of a path; nil for none.
+// object returns the object at a path; nil for none.
 func (p Path) object(doc map[string]any) map[string]any {
 	found, _ := p.find(doc).(map[string]any)
 	return found
 }
 
-// metricTitle is the first of the values that can be a title.
+// metricTitle returns the first value that can be a title.
 func metricTitle(doc map[string]any) string {
 	for _, p := range []Path{{"annotations", "title"}, {"annotations", "summary"}, {"labels", "alertname"}} {
 		if text := line(scalar(p.find(doc))); text != "" {
@@ -222,7 +222,7 @@ func metricTitle(doc map[string]any) string {
 	return ""
 }
 
-// synonyms are the words that metrics systems use for severities.
+// synonyms are the names of severities in monitoring tools.
 var synonyms = [][]string{
 	Critical: {"critical", "s1", "p1", "emergency", "fatal"},
 	High:     {"high", "s2", "p2", "major", "page"},
@@ -231,7 +231,7 @@ var synonyms = [][]string{
 	Info:     {"info", "s5", "p5", "debug", "information", "notice"},
 }
 
-// synonym is the severity that a word stands for; critical for unknown ones.
+// synonym returns the severity for a name; critical for unknown names.
 func synonym(word string) Severity {
 	for severity, words := range synonyms {
 		for _, known := range words {
@@ -243,7 +243,7 @@ func synonym(word string) Severity {
 	return Critical
 }
 
-// explicitPrint is the fingerprint for what a payload says itself.
+// explicitPrint returns the fingerprint for the one in a payload.
 func explicitPrint(texts []string) string {
 	if len(texts) == 1 {
 		return digest("explicit", texts[0])
@@ -251,8 +251,8 @@ func explicitPrint(texts []string) string {
 	return digest("explicit", encode(texts))
 }
 
-// digest makes texts of any length into fingerprints; those of different kinds
-// never meet.
+// digest returns the fingerprint of a text. Those of different kinds never
+// collide.
 func digest(kind, text string) string {
 	sum := sha256.Sum256([]byte(kind + "\x00" + text))
 	return hex.EncodeToString(sum[:20])

@@ -17,7 +17,7 @@ const (
 	alertTables = `alerts a JOIN projects p ON p.id = a.project_id LEFT JOIN issues i ON i.id = a.issue_id LEFT JOIN alert_integrations n ON n.id = a.integration_id`
 )
 
-// scanAlert reads an alert; more are columns after those of all.
+// scanAlert reads an alert; more are additional columns.
 func scanAlert(s db.Scanner, more ...any) (*Alert, error) {
 	var a Alert
 	var hosts string
@@ -91,7 +91,7 @@ func insertAlert(ctx context.Context, q db.Q, a *Alert) error {
 		a.Title, a.Description, a.Service, a.Tool, a.Environment, encode(a.Hosts), a.Payload).Scan(&a.ID)
 }
 
-// saveAlert writes what changes of an alert.
+// saveAlert updates the columns of an alert that can change.
 func saveAlert(ctx context.Context, q db.Q, a *Alert) error {
 	return db.NotFound(db.ExecOne(ctx, q, `UPDATE alerts SET status = ?, ended_at = ?, updated_at = ?, events = ?, assignee_id = ?, issue_id = ? WHERE id = ?`,
 		string(a.Status), a.EndedAt, a.UpdatedAt, a.Events, a.AssigneeID, a.IssueID, a.ID), "Alert")
@@ -186,8 +186,8 @@ func countAlerts(ctx context.Context, d *db.DB, w db.Where) (n int, over bool, e
 	return d.Total(ctx, "alerts a"+w.SQL(), w.Args()...)
 }
 
-// deleteOver removes some alerts that are over and have not changed since, and
-// gives them.
+// deleteOver deletes those of the alerts that are resolved or ignored and have not
+// changed since, and returns their IDs.
 func deleteOver(ctx context.Context, q db.Q, before time.Time, ids []int64) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `
 		DELETE FROM alerts WHERE status IN ('resolved', 'ignored') AND updated_at < ? AND id IN `+db.In(len(ids))+` RETURNING id`, append([]any{before}, db.Any(ids)...)...)

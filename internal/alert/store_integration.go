@@ -41,7 +41,7 @@ func findEndpoint(ctx context.Context, q db.Q, projectID int64, digest string) (
 	return scanIntegration(q.QueryRowContext(ctx, `SELECT `+integrationColumns+` FROM alert_integrations i WHERE i.digest = ? AND i.project_id = ?`, digest, projectID))
 }
 
-// hasEndpoint reports whether a project has an integration with this address.
+// hasEndpoint reports whether a project has an integration with this endpoint.
 func hasEndpoint(ctx context.Context, q db.Q, projectID int64, endpoint string) (has bool, err error) {
 	err = q.QueryRowContext(ctx, `SELECT count(*) > 0 FROM alert_integrations WHERE endpoint = ? AND project_id = ?`, endpoint, projectID).Scan(&has)
 	return has, err
@@ -58,15 +58,15 @@ func lockIntegration(ctx context.Context, tx *db.Tx, projectID, id int64) (*Inte
 	return i, nil
 }
 
-// countIntegrations counts those of a type, and all.
+// countIntegrations returns the number of integrations of a type and of all types.
 func countIntegrations(ctx context.Context, q db.Q, projectID int64, of Type) (same, all int64, err error) {
 	err = q.QueryRowContext(ctx, `SELECT COALESCE(sum(CASE WHEN type = ? THEN 1 ELSE 0 END), 0), count(*) FROM alert_integrations WHERE project_id = ?`,
 		string(of), projectID).Scan(&same, &all)
 	return same, all, err
 }
 
-// stored is how mappings are kept: without the name of the service, which may
-// be another one tomorrow.
+// stored returns the mappings as they are stored: without the name of the service,
+// which can change.
 func stored(i *Integration) string {
 	if len(i.Mappings) == 0 {
 		return ""

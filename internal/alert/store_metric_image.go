@@ -57,7 +57,8 @@ func deleteImage(ctx context.Context, q db.Q, id int64) error {
 	return db.ExecOne(ctx, q, `DELETE FROM alert_metric_images WHERE id = ?`, id)
 }
 
-// findOver returns alerts that are over and have not changed since a time.
+// findOver returns alerts that are resolved or ignored and have not changed since a
+// time.
 func findOver(ctx context.Context, q db.Q, before time.Time, most int) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `
 		SELECT id FROM alerts WHERE status IN ('resolved', 'ignored') AND updated_at < ? ORDER BY updated_at LIMIT ?`, before, most)

@@ -9,13 +9,13 @@ import (
 	"svc/internal/plan"
 )
 
-// sweepBatch is how many alerts go in one transaction: others write meanwhile.
+// sweepBatch is the number of alerts per transaction, so that others can write in
+// between.
 const sweepBatch = 100
 
-// Sweep removes alerts that are over and have not changed for the days of the
-// settings, with what was noted of them. Those that are open stay, a user has to
-// look at them; so do incidents, which belong to users. The queue calls it
-// every hour.
+// Sweep deletes alerts that are resolved or ignored and have not changed for the
+// number of days in the settings, with their notes. Open alerts and incidents are
+// kept. It is an hourly job.
 func (s *Service) Sweep(ctx context.Context) error {
 	settings, err := s.Deps.Settings.Current(ctx)
 	if err != nil || settings.AlertDays == 0 {

@@ -15,8 +15,7 @@ import (
 	"svc/internal/errs"
 )
 
-// A payload is JSON of anyone who sent it: nothing in it has to be of the type
-// that one hopes for. What does not fit is as if it were not there.
+// A payload is untrusted JSON. Values with an unexpected type are ignored.
 
 // MaxPayload is the largest payload, in bytes.
 const MaxPayload = 1 << 20
@@ -45,16 +44,16 @@ func decode(body []byte) (map[string]any, error) {
 	return doc, nil
 }
 
-// encode writes a value in the one form that equal values have.
+// encode writes a value as canonical JSON: equal values have equal texts.
 func encode(v any) string {
 	text, err := json.Marshal(v)
-	if err != nil { // what was JSON can be written as JSON
+	if err != nil { // cannot happen: it was decoded from JSON
 		return fmt.Sprint(v)
 	}
 	return string(text)
 }
 
-// scalar is the text of a text, number or boolean; empty for all else.
+// scalar returns a string, number or boolean as text; empty for other values.
 func scalar(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -67,7 +66,7 @@ func scalar(v any) string {
 	return ""
 }
 
-// scalars is a scalar, or all those of a list.
+// scalars returns a scalar, or the scalars of a list.
 func scalars(v any) []string {
 	list, ok := v.([]any)
 	if !ok {
@@ -82,7 +81,7 @@ func scalars(v any) []string {
 	return texts
 }
 
-// line is a text without line breaks and other signs that no one sees.
+// line replaces line breaks and other control characters by spaces.
 func line(text string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -92,7 +91,7 @@ func line(text string) string {
 	}, text))
 }
 
-// clip cuts a text after so many characters.
+// clip truncates a text to a number of characters.
 func clip(text string, most int) string {
 	if utf8.RuneCountInString(text) <= most {
 		return text
@@ -101,7 +100,8 @@ func clip(text string, most int) string {
 	return string([]rune(text)[:most-len(more)]) + more
 }
 
-// clipAll leaves as many texts as have so many characters together.
+// clipAll returns the first texts that together have at most this number of
+// characters.
 func clipAll(list []string, most int) []string {
 	room := most
 	for i, text := range list {
@@ -112,14 +112,14 @@ func clipAll(list []string, most int) []string {
 	return list
 }
 
-// layouts are the forms in which programs write times.
+// layouts are the time formats that are accepted.
 var layouts = []string{
 	time.RFC3339Nano, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05 -0700", "2006-01-02 15:04:05 -0700 MST",
 	"2006-01-02 15:04:05 MST", "2006-01-02 15:04:05", "2006-01-02T15:04Z07:00", "2006-01-02 15:04", time.DateOnly, time.RFC1123, time.RFC1123Z,
 }
 
-// moment reads a time: in one of the usual forms, or as seconds or milliseconds
-// since 1970. One of the year 1 is no time: programs write it for none.
+// moment parses a time: in one of the layouts, or as seconds or milliseconds since
+// 1970. The year 1 counts as none, because Go programs send it for the zero time.
 func moment(v any) (time.Time, bool) {
 	text := scalar(v)
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil && len(text) >= 9 {

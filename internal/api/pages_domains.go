@@ -19,7 +19,7 @@ func (a *API) pagesDomainRoutes() {
 }
 
 // verificationJSON is the verification of a domain. Without the setting that
-// requires it, domains count as verified and are enabled for good.
+// requires it, domains count as verified and stay enabled.
 type verificationJSON struct {
 	Verified     bool   `json:"verified"`
 	Code         string `json:"verification_code"`

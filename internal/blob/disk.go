@@ -125,7 +125,7 @@ func (d *disk) publish(temp, name string) error {
 		case errors.Is(err, fs.ErrNotExist):
 			// A Delete beside us removed the directory when it was empty.
 		case errors.Is(err, syscall.EISDIR), errors.Is(err, fs.ErrExist):
-			// A directory stands in our place. It goes if it is empty.
+			// There is a directory with this name. It is removed if it is empty.
 			if rerr := d.root.Remove(name); rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
 				return errs.Conflict("an object key cannot be a directory of another").Because(err)
 			}
@@ -242,7 +242,7 @@ func (d *disk) open(key string) (*os.File, Info, error) {
 	return f, info, nil
 }
 
-// absent tells a missing object from other troubles.
+// absent converts the error of a missing object to NotFound.
 func absent(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return errs.NotFound("").Because(err)

@@ -13,8 +13,8 @@ import (
 
 // session is the directory of one process's temporary files, tmp/<random>. It
 // holds a lock in it while it lives; a directory whose lock is free belonged
-// to a process that was killed, and is swept by the next one that starts. No
-// clock is needed to tell what is old.
+// to a process that was killed, and is removed by the next one that starts. This
+// does not depend on the clock.
 type session struct {
 	dir  string
 	lock *os.File

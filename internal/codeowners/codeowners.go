@@ -1,7 +1,7 @@
 // Package codeowners parses CODEOWNERS files and finds the owners of paths.
 //
-// The file comes from a repository, so that anybody who pushes writes it: its
-// size, the number of its entries and the time of matching have bounds.
+// The file comes from a repository, where anyone who can push writes it. Its
+// size, the number of its entries and the time of matching are limited.
 package codeowners
 
 import (

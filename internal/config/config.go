@@ -170,15 +170,15 @@ func (c *Config) splitBuckets() {
 	}
 }
 
-// DefaultExternalURL is the external URL of a server that listens on addr and
-// was not told any. Load leaves ExternalURL empty when the port is chosen by
-// the system; anyone who opens the listener then asks here.
+// DefaultExternalURL returns the external URL of a server that listens on addr, if
+// none is configured. Load leaves ExternalURL empty if the system chooses the
+// port; the code that opens the listener then calls this function.
 func DefaultExternalURL(addr string) string {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return "http://" + addr
 	}
-	// A server that listens everywhere has no address of its own to give.
+	// A server that listens on all addresses has no particular one.
 	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
 		host = "localhost"
 	}

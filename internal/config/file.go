@@ -12,9 +12,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// fromFile reads the YAML file; an empty path gives nothing. The node tree is
+// fromFile reads the YAML file; for an empty path it returns nothing. The node tree is
 // used, not a decoded map, because it has the line of each key, the text of
-// each value as it was written, and keys that stand twice.
+// each value as it was written, and duplicate keys.
 func fromFile(path string) (layer, []error) {
 	if path == "" {
 		return nil, nil
@@ -102,7 +102,7 @@ func parseYAML(data []byte) (*yaml.Node, error) {
 	return root, nil
 }
 
-// nodeText writes a value of the file as it would stand in the environment.
+// nodeText writes a value of the file as it would be written in the environment.
 // A key without a value counts as not given.
 func nodeText(node *yaml.Node, shape shape) (text string, given bool, err error) {
 	switch {

@@ -86,8 +86,8 @@ func fromEnviron(environ []string) (l layer, file string, faults []error) {
 // testPrefix opens the names that tests and packagers may use as they like.
 const testPrefix = envPrefix + "TEST_"
 
-// Kubernetes tells each container of the services around it in variables that
-// are named after them, so a service called svc or svc-web sets such names.
+// Kubernetes sets variables in each container that are named after the services
+// of the namespace, so a service called svc or svc-web sets such names.
 var (
 	serviceName = regexp.MustCompile(`^SVC_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_(ADDR|PORT|PROTO))?)$`)
 	serviceURL  = regexp.MustCompile(`^(tcp|udp|sctp)://`)

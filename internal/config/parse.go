@@ -189,7 +189,7 @@ func parseURLOrOff(text string) (string, error) {
 	return text, nil
 }
 
-// parseMail takes an address of one who reads mail, or none.
+// parseMail parses an email address, or an empty text.
 func parseMail(text string) (string, error) {
 	if text == "" {
 		return "", nil

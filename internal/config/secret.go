@@ -14,7 +14,7 @@ const hidden = "xxxxx"
 // string reveals it.
 type Secret string
 
-// String tells only whether there is a secret.
+// String reveals only whether there is a secret.
 func (s Secret) String() string {
 	if s == "" {
 		return ""

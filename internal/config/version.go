@@ -1,7 +1,7 @@
 package config
 
-// These are set by the linker; see the build target of the Makefile. A binary
-// that was built in another way keeps what stands here.
+// The linker sets these; see the build target of the Makefile. A binary that was
+// built in another way has the values below.
 var (
 	version  = "devel"
 	revision = "unknown"

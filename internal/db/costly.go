@@ -10,7 +10,7 @@ import (
 )
 
 // ReadLimits limits the lists of requests, so that slow lists leave connections for others.
-// They do not apply to background work of the server.
+// They do not apply to background jobs.
 type ReadLimits struct {
 	// Timeout is the time limit for the queries of one list, and Anonymous the limit
 	// for callers who are not signed in. 0 means no limit.

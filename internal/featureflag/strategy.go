@@ -17,7 +17,7 @@ import (
 	"svc/internal/patch"
 )
 
-// Strategy says for whom an active flag is on.
+// Strategy decides for which users an active flag is on.
 type Strategy struct {
 	ID         int64
 	Name       string

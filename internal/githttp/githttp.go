@@ -32,9 +32,9 @@ type Deps struct {
 	URL      string // the external URL of the instance
 	TempDir  string // for requests that are too long for memory
 	Log      *slog.Logger
-	// Count is told of each request for a service of git ("git-upload-pack")
-	// and what became of it: "ok", "refused", "failed", or "gone" when the
-	// client left.
+	// Count is called for each request for a service of git ("git-upload-pack")
+	// with its outcome: "ok", "refused", "failed", or "gone" when the client
+	// left.
 	Count func(service, outcome string)
 }
 
@@ -51,7 +51,7 @@ type Jobs interface {
 // Git serves repositories.
 type Git struct{ Deps }
 
-// New makes the door.
+// New returns the handler of git requests.
 func New(d Deps) *Git { return &Git{d} }
 
 // The services of git.
@@ -202,7 +202,7 @@ func (x *exchange) infoRefs() {
 	x.w.Header().Set("Content-Type", "application/x-"+x.service+"-advertisement")
 	noCache(x.w.Header())
 	out := x.answer()
-	held := &holdingWriter{to: out} // until it is long or whole, an error can still be told
+	held := &holdingWriter{to: out} // an error can be sent as long as the answer is short and incomplete
 	if err := c.advertise(x.r.Context(), held, x.options()); err != nil {
 		x.failed(out, err)
 		return
@@ -324,8 +324,8 @@ func (x *exchange) open() (conversation, error) {
 // maxPath is longer than any path of a project.
 const maxPath = 4096
 
-// failed ends an answer that was begun. The client has been told by git's own
-// protocol, or sees by it that the answer is cut off.
+// failed ends an answer that was begun. The client got the error in git's protocol,
+// or notices by it that the answer is cut off.
 func (x *exchange) failed(out *answerWriter, err error) {
 	switch {
 	case out.broken || x.r.Context().Err() != nil:

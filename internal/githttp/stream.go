@@ -25,8 +25,8 @@ const (
 	farewell = 5 * time.Second
 	// maxRest is how much of it is read.
 	maxRest = 1 << 20
-	// maxAsk bounds what a client says to ask for objects: over a million
-	// refs. Packs come the other way.
+	// maxAsk is the maximum size of a request for objects: enough for over a
+	// million refs. Such a request contains no pack.
 	maxAsk = 64 << 20
 	// maxInflate is how many times its size a compressed push may become.
 	// Packs are compressed already.
@@ -165,7 +165,7 @@ type longRequest struct {
 	io.Closer
 }
 
-// unreadable is what a client is told whose request broke off.
+// unreadable returns the error for a client whose request broke off.
 func unreadable(err error) error {
 	if errs.KindOf(err) != 0 {
 		return err
@@ -230,7 +230,7 @@ func (a *answerWriter) Write(p []byte) (int, error) {
 func (a *answerWriter) Flush() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	_ = a.control.Flush() // a write tells what is wrong
+	_ = a.control.Flush() // a later write returns the error
 }
 
 // holdingWriter holds back the first bytes, so that what fails at once is

@@ -198,7 +198,7 @@ func (r *Refs) add(id, name string) error {
 	return nil
 }
 
-// maxHave is how many commits a server is told that we have.
+// maxHave is the maximum number of commits that are sent as "have" lines.
 const maxHave = 1000
 
 // Pack requests a pack with all that the wanted objects lead to, as far as those that

@@ -24,7 +24,7 @@ type Command struct {
 	Refused string
 }
 
-// PushRefs lists the branches and tags of a repository that is to be pushed to.
+// PushRefs lists the branches and tags of the destination of a push.
 func (r *Remote) PushRefs(ctx context.Context) (*Refs, error) {
 	refs, err := r.refs(ctx, receivePack)
 	if err == nil && refs.v2 {

@@ -1,8 +1,7 @@
 // Package imageproxy fetches images of other sites for pages of this one, so that
 // browsers of readers send them no requests.
 //
-// The address of an image has a signature: only addresses that stand in a text
-// are fetched. Images are checked by their content, kept in the object storage
+// The URL of an image is signed: only URLs that occur in a text are fetched. Images are checked by their content, kept in the object storage
 // and served with headers under which no browser runs anything that is in them.
 package imageproxy
 
@@ -209,7 +208,7 @@ func (s *Service) read(ctx context.Context, name string) (*Image, error) {
 	return &Image{object.ContentType, b.Bytes()}, nil
 }
 
-// join fetches an image, or waits for one who does.
+// join fetches an image, or waits for a fetch that is in progress.
 func (s *Service) join(ctx context.Context, name, address, caller string, policy Policy) (*Image, error) {
 	s.mu.Lock()
 	if at, ok := s.failed.Get(name); ok && s.Now().Sub(at) < failedFor {

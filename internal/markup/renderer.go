@@ -24,8 +24,8 @@ type Deps struct {
 	Log    *slog.Logger
 	Limits Limits             // of one rendering
 	Share  *limit.ShareLimits // of renderings at the same time
-	// Images returns a function that gives the address from which an image is
-	// loaded, or an empty one if it is to be a link. Nil leaves all as they are.
+	// Images returns a function that returns the URL from which an image is
+	// loaded, or an empty text if it becomes a link. Nil does not change images.
 	Images func(ctx context.Context) (func(address string) string, error)
 }
 
@@ -194,8 +194,8 @@ type flight struct {
 	err  error
 }
 
-// result is what a rendering gave. Ok is false when the text is to be shown
-// plain.
+// result is the result of a rendering. Ok is false if the text is shown as plain
+// text.
 type result struct {
 	html string
 	ok   bool
@@ -293,7 +293,7 @@ func (r *Renderer) fly(ctx context.Context, f *flight, key flightKey, work func(
 	r.cache.put(key.sum, f.result)
 }
 
-// Source is code that is to be highlighted.
+// Source is code to highlight.
 type Source struct {
 	Name     string // of its file
 	Language string // if it is known

@@ -12,8 +12,8 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// Tasks tells of the boxes in the lists of tasks of a text, in their order,
-// whether each is ticked. A text that costs too much to render has none.
+// Tasks returns for each checkbox in the task lists of a text whether it is
+// checked, in order. A text that is too expensive to render has none.
 func (r *Renderer) Tasks(ctx context.Context, source string) ([]bool, error) {
 	if !strings.Contains(source, "[") {
 		return nil, nil

@@ -181,7 +181,7 @@ func matching(file *codeowners.File, paths []string) []*codeowners.Entry {
 }
 
 // changedPaths returns the paths of files that differ between two commits; nil
-// if there are too many to tell.
+// if there are too many.
 func (s *Service) changedPaths(ctx context.Context, in *project.Project, from, to git.OID) ([]string, error) {
 	d, err := s.Repos.DiffOf(ctx, in, from, to, git.DiffOptions{MaxFiles: 1, MaxLines: 1})
 	if err != nil {
@@ -191,7 +191,7 @@ func (s *Service) changedPaths(ctx context.Context, in *project.Project, from, t
 }
 
 // pathsOf returns the old and new paths of the files of a diff; nil if there are
-// too many to tell.
+// too many.
 func pathsOf(d *git.Diff) []string {
 	if d.TimedOut {
 		return nil
@@ -325,7 +325,7 @@ func (s *Service) entryRules(ctx context.Context, in *project.Project, entries [
 
 // ownersPushed returns the code owners of the files that changed between two
 // heads of a merge request: their approvals are removed, if the project does so.
-// nil means everybody.
+// nil means all approvals.
 func (s *Service) ownersPushed(ctx context.Context, in *project.Project, m *MergeRequest, v *Version) ([]int64, error) {
 	none := []int64{}
 	if !in.MergeSettings().Approvals.SelectiveRemovals || in.MergeSettings().Approvals.ResetOnPush || v.was == "" || v.was == v.Head || v.Start == "" {

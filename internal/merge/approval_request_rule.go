@@ -204,8 +204,8 @@ func (s *Service) CreateRequestRule(ctx context.Context, by actor.Actor, ref pro
 	return s.RequestRule(ctx, by, project.RefTo(in.ID), iid, r.ID)
 }
 
-// replacedBy reports whether a copied rule gives way to a new rule: one that is
-// made from the same rule of the project, or also is for any approver.
+// replacedBy reports whether a new rule replaces a copied rule: both are made
+// from the same rule of the project, or both are for any approver.
 func (r *ApprovalRule) replacedBy(by *ApprovalRule) bool {
 	return r.SourceID != nil && by.SourceID != nil && *r.SourceID == *by.SourceID || r.Type == AnyApprover && by.Type == AnyApprover
 }

@@ -22,7 +22,7 @@ type RuleType string
 
 // The types of approval rules.
 const (
-	AnyApprover RuleType = "any_approver" // everybody who may approve
+	AnyApprover RuleType = "any_approver" // all users who may approve
 	Regular     RuleType = "regular"      // users and groups
 	CodeOwner   RuleType = "code_owner"   // made from CODEOWNERS; read-only
 )

@@ -54,13 +54,13 @@ type RuleState struct {
 	Approved   bool
 	Left       int64
 	// Invalid means that fewer users are eligible than the rule requires. It is
-	// satisfied when all of them have approved, since nobody else can.
+	// satisfied when all of them have approved, since no one else can.
 	Invalid bool
 
 	eligible, approved []int64
 }
 
-// eligibility has what tells who may approve merge requests: the protected
+// eligibility has the data that decides who may approve merge requests: the protected
 // branches, the members of groups and the access of users.
 type eligibility struct {
 	projects  map[int64]*project.Project

@@ -164,7 +164,7 @@ func (s *Service) RequestReview(ctx context.Context, by actor.Actor, ref project
 }
 
 // BypassChangeRequests lets a merge request be merged although reviewers requested
-// changes, for users who may merge it. NotFound; Unauthorized; NotAllowed if nobody
+// changes, for users who may merge it. NotFound; Unauthorized; NotAllowed if no one
 // requested changes.
 func (s *Service) BypassChangeRequests(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) error {
 	in, m, err := s.request(ctx, by, ref, iid)

@@ -64,8 +64,7 @@ func (s *Service) Deliver(ctx context.Context, w Delivery) error {
 	return fmt.Errorf("send email %d: %w", l.id, err)
 }
 
-// close returns an email that is to be sent; no events are added to it from now
-// on. It is nil if there is nothing to do.
+// close returns an email to send, and closes it: no more events are added to it. It is nil if there is nothing to do.
 func (s *Service) close(ctx context.Context, id int64) (*email, error) {
 	if _, err := moveEmail(ctx, s.DB, id, waiting, closed, s.Now()); err != nil {
 		return nil, fmt.Errorf("close email %d: %w", id, err)

@@ -103,7 +103,7 @@ func (s *Service) exchangeCode(ctx context.Context, r TokenRequest) (*Tokens, er
 
 // RedeemBuiltin exchanges a code of a built-in application for an access token,
 // without a refresh token. Only the server itself calls it, for a code that
-// reached the part of the server that the application stands for. Errors are
+// reached the part of the server that the application represents. Errors are
 // *Error.
 func (s *Service) RedeemBuiltin(ctx context.Context, r TokenRequest) (*Tokens, error) {
 	app, err := findByUID(ctx, s.DB, r.ClientID)

@@ -105,7 +105,7 @@ func (s *Service) client() (*issuer, error) {
 	return i, i.err
 }
 
-// StopACME stops the background work of the ACME client.
+// StopACME stops the background jobs of the ACME client.
 func (s *Service) StopACME() {
 	s.issuer.once.Do(func() {}) // waits if it is being created
 	if s.issuer.cache != nil {

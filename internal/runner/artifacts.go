@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// errRefused is what cannot be done as the job wants it: the fault is the
-// job's.
+// errRefused marks errors that the job caused, for example by artifacts that do
+// not exist.
 var errRefused = errors.New("not possible")
 
 // downloadArtifacts brings the artifacts of other jobs into the working tree.

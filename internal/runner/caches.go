@@ -41,7 +41,7 @@ func (j *job) restoreCaches() error {
 	return nil
 }
 
-// restoreCache unpacks the first of the caches that there is.
+// restoreCache unpacks the first cache that exists.
 func (j *job) restoreCache(keys []string) error {
 	for _, key := range keys {
 		path := j.cachePath(key)

@@ -100,8 +100,8 @@ func (k *Keyring) Rotate() error {
 	return nil
 }
 
-// IDs returns the ids of the keys, oldest first; the last one seals. They tell
-// nothing of the keys.
+// IDs returns the ids of the keys, oldest first; the last one seals. They reveal
+// nothing about the keys.
 func (k *Keyring) IDs() []string {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -235,8 +235,8 @@ func newKey() key {
 
 func makeKey(raw []byte) key {
 	return key{
-		// The id follows from the key, so that a key file with a wrong
-		// letter in it is noticed when it is read.
+		// The id is derived from the key, so that a damaged key file is
+		// detected when it is read.
 		id:   hex.EncodeToString(subkey(raw, "id", 8)),
 		raw:  raw,
 		wrap: newAEAD(subkey(raw, "wrap", keyLen)),
@@ -253,8 +253,8 @@ func (k key) seal(dataKey, payload []byte) string {
 	return strings.Join([]string{sealedForm, k.id, encode(wrapped), encode(payload)}, ".")
 }
 
-// wrapData and payloadData say what each ciphertext is, so that one cannot
-// stand in for another.
+// wrapData and payloadData return the additional data of a ciphertext: its
+// purpose, so that one ciphertext cannot replace another.
 func wrapData(id string) []byte       { return []byte(sealedForm + "/key/" + id) }
 func payloadData(place string) []byte { return []byte(sealedForm + "/value/" + place) }
 

@@ -5,9 +5,9 @@ import (
 	"encoding/base64"
 )
 
-// Mask returns a token in a form that is another one each time. A page that is
-// compressed tells by its length whether it repeats something that someone put
-// into it; with a mask there is nothing to be repeated.
+// Mask returns a token in a form that differs each time. The length of a compressed
+// page reveals whether it repeats a text that an attacker put into it (BREACH); a
+// masked token is never repeated.
 func Mask(token string) string {
 	n := len(token)
 	both := make([]byte, 2*n)

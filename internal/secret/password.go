@@ -86,8 +86,8 @@ func (h *Hasher) Verify(ctx context.Context, hash, password string) (bool, error
 	return subtle.ConstantTimeCompare(sum, e.sum) == 1, nil
 }
 
-// Burn spends the time of a Verify. Call it when there is no such user, or no
-// password to compare with, so that the time of the answer does not tell.
+// Burn takes as long as Verify. Call it when there is no such user, or no
+// password to compare with, so that the response time does not reveal that.
 func (h *Hasher) Burn(ctx context.Context, password string) error {
 	if _, err := h.compute(ctx, h.params, make([]byte, saltLen), password, sumLen); err != nil {
 		return fmt.Errorf("burn password: %w", err)
@@ -95,13 +95,13 @@ func (h *Hasher) Burn(ctx context.Context, password string) error {
 	return nil
 }
 
-// Count is how many hashes have been computed. Each costs the same, so it
-// tells what a sign-in cost without a look at the clock.
+// Count returns how many hashes have been computed. Each costs the same, so tests
+// measure the cost of a sign-in with it instead of the clock.
 func (h *Hasher) Count() int64 { return h.count.Load() }
 
-// NeedsRehash reports whether a hash was made otherwise than Hash would make it
-// now; replace it when its password is next seen. It is true of a hash that
-// cannot be read.
+// NeedsRehash reports whether a hash has other parameters than those of Hash.
+// Replace it at the next sign-in, when the password is known. It is true for a
+// hash that cannot be parsed.
 func (h *Hasher) NeedsRehash(hash string) bool {
 	e, err := parsePHC(hash)
 	return err != nil || e.Params != h.params || len(e.salt) != saltLen || len(e.sum) != sumLen

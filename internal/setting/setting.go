@@ -150,7 +150,7 @@ type Throttle struct {
 	Seconds  int
 }
 
-// topic is the notice that tells nodes to read the settings again.
+// topic is the notice upon which nodes read the settings again.
 const topic = "settings"
 
 // Deps are the dependencies of the service.

@@ -144,7 +144,7 @@ func (s *site) file(f *pack.File, status int) error {
 		h["Vary"] = varyCookie
 	}
 	part, tag := f.Plain, f.Tag
-	if kind != "" && (f.Brotli != nil || f.Gzip != nil) { // else the bytes tell the type
+	if kind != "" && (f.Brotli != nil || f.Gzip != nil) { // else the type is detected from the content
 		h.Add("Vary", "Accept-Encoding")
 		if copied, encoding := s.encoded(f); copied != nil {
 			part, tag = *copied, tag+"-"+encoding

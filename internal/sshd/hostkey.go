@@ -39,8 +39,8 @@ func hostKeys() []hostKey {
 	}
 }
 
-// HostKeys reads the server's keys from a directory, and makes the directory
-// and those that are not there. The files are as OpenSSH has them.
+// HostKeys reads the host keys from a directory. It creates the directory and
+// missing keys. The files have the format and the names of OpenSSH.
 func HostKeys(dir string) ([]ssh.Signer, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("host keys: %w", err)

@@ -147,8 +147,8 @@ func (x *session) greeting(by actor.Actor) string {
 	return fmt.Sprintf("Welcome to %s, @%s!", x.Name, by.Username)
 }
 
-// serve lets git speak with the client. What is refused before git begins is
-// told on the screen; later git tells it.
+// serve runs a git service for the client. Refusals before git starts are
+// written to standard error; later ones are sent in git's protocol.
 func (x *session) serve(ctx context.Context, by actor.Actor, c command) error {
 	service, err := x.open(ctx, by, c.service, c.project)
 	if moved, ok := errors.AsType[*project.Moved](err); ok {
@@ -228,7 +228,7 @@ func archiveOf(f *repo.Fetching) gitService {
 	}
 }
 
-// refuse says on the client's screen why there is nothing for it.
+// refuse writes the reason of a refusal to the client's standard error.
 func (x *session) refuse(ctx context.Context, err error, service string) {
 	_, _ = fmt.Fprintf(x.channel.Stderr(), "ERROR: %s\n", reason(err, service)) // the client may be gone
 	if errs.KindOf(err) == 0 && ctx.Err() == nil {

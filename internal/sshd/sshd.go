@@ -67,9 +67,9 @@ type Deps struct {
 	Log      *slog.Logger
 	// Trace gives a command an id, which its log lines carry.
 	Trace func(context.Context) context.Context
-	// Count is told of each command for a service of git ("git-upload-pack")
-	// and what became of it: "ok", "refused", "failed", or "gone" when the
-	// client left.
+	// Count is called for each command for a service of git ("git-upload-pack")
+	// with its outcome: "ok", "refused", "failed", or "gone" when the client
+	// left.
 	Count func(service, outcome string)
 }
 
@@ -132,7 +132,7 @@ func (s *Server) Serve(l net.Listener) error {
 		if !errors.As(err, &passing) || !passing.Timeout() && errors.Is(err, net.ErrClosed) {
 			return fmt.Errorf("accept ssh connections: %w", err)
 		}
-		// Most likely there are no more files to be had; that passes.
+		// Most likely the limit of open files is reached, which is temporary.
 		s.Log.Warn("accept ssh connection", "error", err)
 		time.Sleep(100 * time.Millisecond)
 	}

@@ -2,7 +2,7 @@
 // commits, alerts and access requests that ask for their attention.
 //
 // Items are created from the events that users are notified of (package notify),
-// so that emails and the list tell the same story. Notification levels do not
+// so that emails and the list agree. Notification levels do not
 // apply to them, and no mail server is needed. A user has at most one pending item
 // for a target: further events do not add another one.
 package todo

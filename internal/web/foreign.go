@@ -32,8 +32,8 @@ func foreignFile(h http.Header, name, cache string) {
 	h.Set("Content-Disposition", disposition(how, name))
 }
 
-// disposition returns the header that tells browsers to show or download a
-// file, with its name.
+// disposition returns the header by which browsers show or download a file, with
+// its name.
 func disposition(how, name string) string {
 	return mime.FormatMediaType(how, map[string]string{"filename": name})
 }

@@ -121,7 +121,7 @@ func Read(r io.Reader, version func(name string, manifest []byte) error, attachm
 	return d, invalid(err)
 }
 
-// invalid makes the errors of the text errors of the caller.
+// invalid converts errors in the document to Invalid.
 func invalid(err error) error {
 	for _, bad := range []error{errSyntax, errEmpty, errEnd, errObject, errBase64, errTooLong} {
 		if errors.Is(err, bad) {

@@ -31,7 +31,7 @@ type Limits struct {
 	Bytes int64 // 0 is no limit
 }
 
-// Stats tell how large a site is.
+// Stats are the size of a site.
 type Stats struct {
 	Files int
 	Bytes int64
@@ -117,7 +117,8 @@ func plainPath(name string) bool {
 	return fs.ValidPath(name) && name != "." && len(name) <= 4096 && !strings.Contains(name, `\`) && !strings.ContainsFunc(name, unicode.IsControl)
 }
 
-// hidden tells of names that are for programs, and often secret.
+// hidden reports whether a path has a name that starts with a dot: such files
+// are for programs and often secret.
 func hidden(name string) bool {
 	for part := range strings.SplitSeq(name, "/") {
 		if strings.HasPrefix(part, ".") && part != ".well-known" && part != "." && part != ".." {
@@ -170,7 +171,7 @@ func broken(f *archive.Entry, err error) error {
 	return errs.Unprocessable("The file %q of the artifacts cannot be read", cut(f.Path)).Because(err)
 }
 
-// cut bounds what is told of a name.
+// cut limits the length of a name in a message.
 func cut(name string) string {
 	if len(name) > 200 {
 		name = name[:200] + "…"
@@ -265,7 +266,7 @@ func (w *writer) copies(name string, content []byte) error {
 	return nil
 }
 
-// compressible tells by its name whether a file is text of some kind.
+// compressible reports whether a file is some kind of text, judged by its name.
 func compressible(name string) bool {
 	kind, _, _ := strings.Cut(Type(name), ";")
 	switch kind {

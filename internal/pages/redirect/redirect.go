@@ -46,7 +46,8 @@ type Fault struct {
 
 func (f Fault) String() string { return fmt.Sprintf("line %d: %s", f.Line, f.Text) }
 
-// Parse reads the file. What is no rule is left out, and told.
+// Parse parses the file. Lines that are not rules are skipped and returned as
+// faults.
 func Parse(file []byte) (Rules, []Fault) {
 	var rules Rules
 	var faults []Fault

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// Amount is the number of objects of a relation at the source; -1 if it does not tell.
+// Amount is the number of objects of a relation at the source; -1 if it is unknown.
 type Amount struct {
 	Relation string
 	N        int64

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxCells is how much of a line is shown. Nobody reads more of one, and a
-// page must stay small.
+// maxCells is the number of characters of a line that are shown, so that a page
+// stays small.
 const maxCells = 2000
 
 // cell is a place on a line.

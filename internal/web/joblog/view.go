@@ -16,7 +16,7 @@ type Window struct {
 	Lines    []string  // as HTML
 	Total    int       // how many the log has
 	Rev      int       // of the sections: it grows when they change
-	Sections []Section // all that there are
+	Sections []Section // all of the log
 }
 
 // MaxLines is the most lines of a window.
