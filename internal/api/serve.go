@@ -96,7 +96,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, e *endpoint) {
 	}
 	defer func() {
 		if err := in.Close(); err != nil {
-			a.Log.WarnContext(c, "remove uploads", "error", err)
+			a.Log.WarnContext(c, "cannot remove uploaded files", "error", err)
 		}
 	}()
 	respond := func(release func()) error {

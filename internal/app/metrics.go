@@ -121,7 +121,7 @@ func (p parts) Collect(to chan<- prometheus.Metric) {
 	defer cancel()
 	nodes, err := p.s.Instance.Nodes(ctx, actor.System())
 	if err != nil {
-		p.s.Log.Error("read the list of nodes", "error", err)
+		p.s.Log.Error("cannot read the list of nodes", "error", err)
 	}
 	for _, n := range nodes {
 		to <- prometheus.MustNewConstMetric(nodeAge, prometheus.GaugeValue, max(0, p.s.now().Sub(n.SeenAt).Seconds()), n.Name)
@@ -131,7 +131,7 @@ func (p parts) Collect(to chan<- prometheus.Metric) {
 	}
 	stats, err := p.s.Queue.Stats(ctx)
 	if err != nil {
-		p.s.Log.Error("read queue state", "error", err)
+		p.s.Log.Error("cannot read the queue state", "error", err)
 		return
 	}
 	for _, st := range stats {

@@ -56,7 +56,7 @@ func (s *Server) newRunner(ctx context.Context) (*runner.Runner, error) {
 		s.Log.Warn("jobs of the built-in runner can read the environment of the server", "error", err)
 	}
 	if os.Geteuid() == 0 { // root can read the memory of all processes
-		s.Log.Warn("the server runs as root: jobs of the built-in runner are root, too, and can read the environment with which the server was started")
+		s.Log.Warn("the server runs as root: jobs of the built-in runner run as root too, and can read the environment with which the server was started")
 	}
 	at := loopback(s.listener.Addr())
 	r, err := runner.New(runner.Deps{

@@ -68,7 +68,7 @@ func (s *sampler) start() (stop context.CancelFunc, ended <-chan struct{}) {
 		defer tick.Stop()
 		for {
 			if err := s.sample(ctx); err != nil && ctx.Err() == nil {
-				s.server.Log.Warn("sample this node", "error", err)
+				s.server.Log.Warn("cannot sample this node", "error", err)
 			}
 			select {
 			case <-ctx.Done():

@@ -156,7 +156,7 @@ func (s *Service) sweepCopies(ctx context.Context) {
 		return
 	}
 	if err := s.sweepFiles(ctx); err != nil {
-		s.Log.WarnContext(ctx, "Old copies of the code index could not be removed.", "error", err)
+		s.Log.WarnContext(ctx, "old copies of the code index cannot be removed", "error", err)
 	}
 }
 

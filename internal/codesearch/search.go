@@ -96,7 +96,7 @@ func (s *Service) Search(ctx context.Context, by actor.Actor, q Query, pg db.Pag
 			return res, f.err
 		}
 		if f.err != nil {
-			s.Log.WarnContext(ctx, "A code index cannot be read and is built again.", "project_id", indexes[i].ProjectID, "error", f.err)
+			s.Log.WarnContext(ctx, "a code index cannot be read and is built again", "project_id", indexes[i].ProjectID, "error", f.err)
 			broken = append(broken, indexes[i].ProjectID)
 		}
 		hits = append(hits, f.hits...)

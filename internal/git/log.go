@@ -222,7 +222,7 @@ func eachID(out io.Reader, do func(OID) error) error {
 		}
 		id, ok := ParseOID(lines.Text())
 		if !ok {
-			return fmt.Errorf("git gave %.100q for an id", lines.Text())
+			return fmt.Errorf("git printed %.100q instead of an object ID", lines.Text())
 		}
 		if err := do(id); err != nil {
 			return err

@@ -257,7 +257,7 @@ func (r *Renderer) fly(ctx context.Context, f *flight, key flightKey, work func(
 	defer close(f.done)
 	defer func() {
 		if p := recover(); p != nil {
-			r.log.Error("render", "panic", p, "stack", string(debug.Stack()))
+			r.log.Error("rendering panicked", "panic", p, "stack", string(debug.Stack()))
 			r.cache.put(key.sum, result{}) // shown plain
 		}
 	}()

@@ -133,7 +133,7 @@ func (s *Server) Serve(l net.Listener) error {
 			return fmt.Errorf("accept ssh connections: %w", err)
 		}
 		// Most likely the limit of open files is reached, which is temporary.
-		s.Log.Warn("accept ssh connection", "error", err)
+		s.Log.Warn("cannot accept an ssh connection", "error", err)
 		time.Sleep(100 * time.Millisecond)
 	}
 }

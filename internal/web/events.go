@@ -69,7 +69,7 @@ func (e *events) end(err error) error {
 		return err
 	}
 	if err != nil && !errors.Is(err, errListenerGone) && errs.KindOf(err) == 0 && e.v.Err() == nil {
-		e.v.web.Log.ErrorContext(e.v, "events broken off", "path", e.v.r.URL.Path, "error", err)
+		e.v.web.Log.ErrorContext(e.v, "event stream failed", "path", e.v.r.URL.Path, "error", err)
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func (w *Web) acceptInvites(v *visit, userID int64) {
 		err = w.Invites.AcceptAll(v, userID, addresses)
 	}
 	if err != nil {
-		w.Log.WarnContext(v, "accept invitations", "user_id", userID, "error", err)
+		w.Log.WarnContext(v, "cannot accept invitations", "user_id", userID, "error", err)
 	}
 }
 

@@ -234,7 +234,7 @@ func (v *visit) fail(err error) {
 		refused.Headers(v.w.Header())
 		v.problem(http.StatusTooManyRequests, "Too many requests", "Wait a minute, then try again.")
 	case e == nil:
-		v.web.Log.ErrorContext(v, "page", "method", v.r.Method, "path", v.r.URL.Path, "error", err)
+		v.web.Log.ErrorContext(v, "request failed", "method", v.r.Method, "path", v.r.URL.Path, "error", err)
 		v.problem(http.StatusInternalServerError, "Something went wrong", "The server log has the details. Try again, or contact an administrator.")
 	case e.Kind == errs.KindUnauthorized && v.session == nil:
 		_ = v.askToSignIn() // a redirect does not fail

@@ -42,7 +42,7 @@ func (w *Web) avatar(open func(ctx context.Context, id int64, name string) (*blo
 			return
 		}
 		if err != nil {
-			w.Log.ErrorContext(r.Context(), "open avatar", "path", r.URL.Path, "error", err)
+			w.Log.ErrorContext(r.Context(), "cannot open an avatar", "path", r.URL.Path, "error", err)
 			http.Error(rw, "The avatar cannot be read now.", http.StatusInternalServerError)
 			return
 		}
