@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// errRefused marks errors that the job caused, for example by artifacts that do
-// not exist.
+// errRefused marks requests of a job that cannot be fulfilled, for example an
+// unknown archive format. The job causes them, not the runner.
 var errRefused = errors.New("not possible")
 
 // downloadArtifacts brings the artifacts of other jobs into the working tree.
