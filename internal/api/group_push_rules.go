@@ -1,6 +1,8 @@
 package api
 
 import (
+	"svc/internal/errs"
+	"svc/internal/project"
 	"svc/internal/repo/pushrule"
 )
 
@@ -18,7 +20,7 @@ type groupPushRuleJSON struct {
 	pushRuleFieldsJSON
 }
 
-func presentGroupPushRule(r *pushrule.GroupRule, err error) (groupPushRuleJSON, error) {
+func presentGroupPushRule(r *pushrule.Rule, err error) (groupPushRuleJSON, error) {
 	if err != nil {
 		return groupPushRuleJSON{}, err
 	}
@@ -32,20 +34,24 @@ type groupPushRuleParams struct {
 
 // getGroupPushRule: https://docs.gitlab.com/api/group_push_rules/#get-the-push-rules-of-a-group
 func (a *API) getGroupPushRule(c *call, p inGroupParams) (groupPushRuleJSON, error) {
-	return presentGroupPushRule(a.PushRules.GroupRule(c, c.actor, p.Group))
+	rule, err := a.PushRules.Rule(c, c.actor, project.Place{Ref: p.Group, Group: true})
+	if rule == nil && err == nil {
+		err = errs.NotFound("Push Rule")
+	}
+	return presentGroupPushRule(rule, err)
 }
 
 // createGroupPushRule: https://docs.gitlab.com/api/group_push_rules/#add-push-rules-to-a-group
 func (a *API) createGroupPushRule(c *call, p groupPushRuleParams) (groupPushRuleJSON, error) {
-	return presentGroupPushRule(a.PushRules.CreateGroupRule(c, c.actor, p.Group, p.change()))
+	return presentGroupPushRule(a.PushRules.CreateRule(c, c.actor, project.Place{Ref: p.Group, Group: true}, p.change()))
 }
 
 // changeGroupPushRule: https://docs.gitlab.com/api/group_push_rules/#edit-the-push-rules-of-a-group
 func (a *API) changeGroupPushRule(c *call, p groupPushRuleParams) (groupPushRuleJSON, error) {
-	return presentGroupPushRule(a.PushRules.ChangeGroupRule(c, c.actor, p.Group, p.change()))
+	return presentGroupPushRule(a.PushRules.ChangeRule(c, c.actor, project.Place{Ref: p.Group, Group: true}, p.change()))
 }
 
 // deleteGroupPushRule: https://docs.gitlab.com/api/group_push_rules/#delete-the-push-rules-of-a-group
 func (a *API) deleteGroupPushRule(c *call, p inGroupParams) (none, error) {
-	return none{}, a.PushRules.DeleteGroupRule(c, c.actor, p.Group)
+	return none{}, a.PushRules.DeleteRule(c, c.actor, project.Place{Ref: p.Group, Group: true})
 }

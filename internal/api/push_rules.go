@@ -1,6 +1,7 @@
 package api
 
 import (
+	"svc/internal/project"
 	"svc/internal/repo/pushrule"
 )
 
@@ -49,7 +50,7 @@ func presentPushRule(r *pushrule.Rule, err error) (pushRuleJSON, error) {
 	if err != nil {
 		return pushRuleJSON{}, err
 	}
-	return pushRuleJSON{r.ID, r.ProjectID, toStamp(r.CreatedAt), toPushRuleFields(r.Rules)}, nil
+	return pushRuleJSON{r.ID, r.OwnerID, toStamp(r.CreatedAt), toPushRuleFields(r.Rules)}, nil
 }
 
 type pushRuleParams struct {
@@ -85,7 +86,7 @@ func (p *pushRuleFieldParams) change() pushrule.Change {
 // getPushRule: https://docs.gitlab.com/api/project_push_rules/#get-project-push-rules
 // The answer is null if there is none.
 func (a *API) getPushRule(c *call, p projectParams) (*pushRuleJSON, error) {
-	rule, err := a.PushRules.Rule(c, c.actor, p.Project)
+	rule, err := a.PushRules.Rule(c, c.actor, project.Place{Ref: p.Project})
 	if rule == nil || err != nil {
 		return nil, err
 	}
@@ -95,15 +96,15 @@ func (a *API) getPushRule(c *call, p projectParams) (*pushRuleJSON, error) {
 
 // createPushRule: https://docs.gitlab.com/api/project_push_rules/#add-a-project-push-rule
 func (a *API) createPushRule(c *call, p pushRuleParams) (pushRuleJSON, error) {
-	return presentPushRule(a.PushRules.CreateRule(c, c.actor, p.Project, p.change()))
+	return presentPushRule(a.PushRules.CreateRule(c, c.actor, project.Place{Ref: p.Project}, p.change()))
 }
 
 // changePushRule: https://docs.gitlab.com/api/project_push_rules/#edit-project-push-rule
 func (a *API) changePushRule(c *call, p pushRuleParams) (pushRuleJSON, error) {
-	return presentPushRule(a.PushRules.ChangeRule(c, c.actor, p.Project, p.change()))
+	return presentPushRule(a.PushRules.ChangeRule(c, c.actor, project.Place{Ref: p.Project}, p.change()))
 }
 
 // deletePushRule: https://docs.gitlab.com/api/project_push_rules/#delete-project-push-rule
 func (a *API) deletePushRule(c *call, p projectParams) (none, error) {
-	return none{}, a.PushRules.DeleteRule(c, c.actor, p.Project)
+	return none{}, a.PushRules.DeleteRule(c, c.actor, project.Place{Ref: p.Project})
 }

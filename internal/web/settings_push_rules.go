@@ -3,7 +3,6 @@ package web
 import (
 	"strconv"
 
-	"svc/internal/errs"
 	"svc/internal/project"
 	"svc/internal/repo/pushrule"
 )
@@ -40,20 +39,7 @@ func (w *Web) pushRules(v *visit, in project.Place) error {
 // findPushRules returns the push rule of a project or group, and reports whether
 // there is one.
 func (w *Web) findPushRules(v *visit, in project.Place) (pushrule.Rules, bool, error) {
-	if in.Group {
-		if _, err := w.Projects.Setup(v, v.actor, in); err != nil {
-			return pushrule.Rules{}, false, err
-		}
-		rule, err := w.PushRules.GroupRule(v, v.actor, in.Ref)
-		if errs.Is(err, errs.KindNotFound) { // the group was found above
-			return pushrule.Rules{}, false, nil
-		}
-		if err != nil {
-			return pushrule.Rules{}, false, err
-		}
-		return rule.Rules, true, nil
-	}
-	rule, err := w.PushRules.Rule(v, v.actor, in.Ref)
+	rule, err := w.PushRules.Rule(v, v.actor, in)
 	if err != nil || rule == nil {
 		return pushrule.Rules{}, false, err
 	}
@@ -86,11 +72,7 @@ func (w *Web) savePushRules(v *visit, in project.Place) error {
 	if f.bad() {
 		return w.showPushRules(v, in, f)
 	}
-	save := w.PushRules.SaveRule
-	if in.Group {
-		save = w.PushRules.SaveGroupRule
-	}
-	err := save(v, v.actor, in.Ref, pushrule.Change{
+	err := w.PushRules.SaveRule(v, v.actor, in, pushrule.Change{
 		CommitMessage: text("commit_message_regex"), CommitMessageNegative: text("commit_message_negative_regex"),
 		BranchName: text("branch_name_regex"), AuthorEmail: text("author_email_regex"), FileName: text("file_name_regex"), MaxFileSize: &size,
 		DenyDeleteTag: box("deny_delete_tag"), MemberCheck: box("member_check"), PreventSecrets: box("prevent_secrets"),
@@ -109,5 +91,6 @@ func (w *Web) savePushRules(v *visit, in project.Place) error {
 // deletePushRules deletes the push rule of a group, so that new projects start
 // with that of the next group above.
 func (w *Web) deletePushRules(v *visit, ref project.Ref) error {
-	return v.redirectWithFlash(w.PushRules.DeleteGroupRule(v, v.actor, ref), "The push rules were deleted.", settingsOf(project.Place{Ref: ref, Group: true}, "push_rules"))
+	in := project.Place{Ref: ref, Group: true}
+	return v.redirectWithFlash(w.PushRules.DeleteRule(v, v.actor, in), "The push rules were deleted.", settingsOf(in, "push_rules"))
 }

@@ -20,7 +20,7 @@ func (s *Service) Check(ctx context.Context, by actor.Actor, p *project.Project,
 	if by.ID == actor.SystemID {
 		return nil
 	}
-	rule, err := findRule(ctx, s.DB, p.ID)
+	rule, err := ofProject.find(ctx, s.DB, p.ID)
 	if errors.Is(err, db.ErrNoRows) {
 		return nil
 	}

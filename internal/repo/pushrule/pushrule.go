@@ -30,10 +30,12 @@ type Service struct{ Deps }
 // New returns the service.
 func New(d Deps) *Service { return &Service{d} }
 
-// Rule is the push rule of a project: conditions on pushed commits.
+// Rule is the push rule of a project or group: conditions on pushed commits. A group's
+// rule is copied to new projects of the group and its subgroups; existing projects are
+// not affected.
 type Rule struct {
-	ID        int64
-	ProjectID int64
+	ID      int64
+	OwnerID int64 // of the project or group
 	Rules
 	CreatedAt time.Time
 }
@@ -115,47 +117,77 @@ func (c Change) apply(r *Rules) error {
 	return wrong.Err()
 }
 
-// Rule returns the push rule of a project, nil if there is none, for
-// Maintainers. NotFound.
-func (s *Service) Rule(ctx context.Context, by actor.Actor, ref project.Ref) (*Rule, error) {
-	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
+// owner is the project or group of a push rule.
+type owner struct {
+	kind
+	id     int64
+	path   string
+	entity audit.Entity
+}
+
+// owner returns a project to Maintainers and a group to Owners. NotFound, Forbidden.
+func (s *Service) owner(ctx context.Context, by actor.Actor, at project.Place) (owner, error) {
+	if at.Group {
+		g, err := s.Projects.RequireGroup(ctx, by, at.Ref, project.Owner)
+		if err != nil {
+			return owner{}, err
+		}
+		return owner{ofGroup, g.ID, g.FullPath, g.Entity()}, nil
+	}
+	p, err := s.Projects.Require(ctx, by, at.Ref, project.Maintainer)
+	if err != nil {
+		return owner{}, err
+	}
+	return owner{ofProject, p.ID, p.FullPath, p.Entity()}, nil
+}
+
+// Rule returns the push rule of a project or group, nil if there is none. All
+// operations on rules are for Maintainers of the project or Owners of the group.
+// NotFound, Forbidden.
+func (s *Service) Rule(ctx context.Context, by actor.Actor, at project.Place) (*Rule, error) {
+	o, err := s.owner(ctx, by, at)
 	if err != nil {
 		return nil, err
 	}
-	r, err := s.find(ctx, s.DB, p.ID)
+	r, err := o.found(ctx, s.DB)
 	if errs.Is(err, errs.KindNotFound) {
 		return nil, nil
 	}
 	return r, err
 }
 
-func (s *Service) find(ctx context.Context, q db.Q, projectID int64) (*Rule, error) {
-	r, err := findRule(ctx, q, projectID)
+// found returns the rule. NotFound.
+func (o owner) found(ctx context.Context, q db.Q) (*Rule, error) {
+	r, err := o.find(ctx, q, o.id)
 	if err != nil {
 		return nil, fmt.Errorf("find push rule: %w", db.NotFound(err, "Push Rule"))
 	}
 	return r, nil
 }
 
-// CreateRule creates the push rule of a project, for Maintainers and above.
-// Unprocessable if there is one; InvalidField.
-func (s *Service) CreateRule(ctx context.Context, by actor.Actor, ref project.Ref, c Change) (*Rule, error) {
-	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
+// CreateRule creates the push rule of a project or group. Unprocessable if there is
+// one; InvalidField.
+func (s *Service) CreateRule(ctx context.Context, by actor.Actor, at project.Place, c Change) (*Rule, error) {
+	o, err := s.owner(ctx, by, at)
 	if err != nil {
 		return nil, err
 	}
-	made := &Rule{ProjectID: p.ID, CreatedAt: s.Now()}
+	return s.create(ctx, by, o, c)
+}
+
+func (s *Service) create(ctx context.Context, by actor.Actor, o owner, c Change) (*Rule, error) {
+	made := &Rule{OwnerID: o.id, CreatedAt: s.Now()}
 	if err := c.apply(&made.Rules); err != nil {
 		return nil, err
 	}
-	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		if err := insertRule(ctx, tx, made); err != nil {
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := o.insert(ctx, tx, made); err != nil {
 			return err
 		}
-		return s.recordRule(ctx, tx, by, p, made, "push_rule_created", audit.Details{Add: "push_rule"})
+		return s.record(ctx, tx, by, o, made, "push_rule_created", audit.Details{Add: "push_rule"})
 	})
-	if db.IsUnique(err, "push_rules_project_id") {
-		return nil, errs.Unprocessable("Project push rule exists")
+	if db.IsUnique(err, o.unique()) {
+		return nil, errs.Unprocessable(o.exists)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("create push rule: %w", err)
@@ -163,28 +195,31 @@ func (s *Service) CreateRule(ctx context.Context, by actor.Actor, ref project.Re
 	return made, nil
 }
 
-// ChangeRule changes the push rule of a project, for Maintainers and above.
-// NotFound, InvalidField.
-func (s *Service) ChangeRule(ctx context.Context, by actor.Actor, ref project.Ref, c Change) (*Rule, error) {
-	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
+// ChangeRule changes the push rule of a project or group. NotFound, InvalidField.
+func (s *Service) ChangeRule(ctx context.Context, by actor.Actor, at project.Place, c Change) (*Rule, error) {
+	o, err := s.owner(ctx, by, at)
 	if err != nil {
 		return nil, err
 	}
+	return s.change(ctx, by, o, c)
+}
+
+func (s *Service) change(ctx context.Context, by actor.Actor, o owner, c Change) (*Rule, error) {
 	var r *Rule
-	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		if err := tx.Lock(ctx, "projects", p.ID); err != nil {
+	err := s.DB.Tx(ctx, func(tx *db.Tx) (err error) {
+		if err := tx.Lock(ctx, o.owners, o.id); err != nil {
 			return err
 		}
-		if r, err = s.find(ctx, tx, p.ID); err != nil {
+		if r, err = o.found(ctx, tx); err != nil {
 			return err
 		}
 		if err := c.apply(&r.Rules); err != nil {
 			return err
 		}
-		if err := saveRule(ctx, tx, r); err != nil {
+		if err := o.save(ctx, tx, r); err != nil {
 			return err
 		}
-		return s.recordRule(ctx, tx, by, p, r, "push_rule_updated", audit.Details{Change: "push_rule"})
+		return s.record(ctx, tx, by, o, r, "push_rule_updated", audit.Details{Change: "push_rule"})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("change push rule: %w", err)
@@ -192,36 +227,34 @@ func (s *Service) ChangeRule(ctx context.Context, by actor.Actor, ref project.Re
 	return r, nil
 }
 
-// SaveRule changes the push rule of a project, or creates it, for
-// Maintainers and above. InvalidField.
-func (s *Service) SaveRule(ctx context.Context, by actor.Actor, ref project.Ref, c Change) error {
-	rule, err := s.Rule(ctx, by, ref)
-	switch {
-	case err != nil:
-	case rule == nil:
-		_, err = s.CreateRule(ctx, by, ref, c)
-	default:
-		_, err = s.ChangeRule(ctx, by, ref, c)
+// SaveRule changes the push rule of a project or group, or creates it. InvalidField.
+func (s *Service) SaveRule(ctx context.Context, by actor.Actor, at project.Place, c Change) error {
+	o, err := s.owner(ctx, by, at)
+	if err != nil {
+		return err
+	}
+	if _, err = s.change(ctx, by, o, c); errs.Is(err, errs.KindNotFound) {
+		_, err = s.create(ctx, by, o, c)
 	}
 	return err
 }
 
-// DeleteRule deletes the push rule of a project, for Maintainers and above.
-// NotFound.
-func (s *Service) DeleteRule(ctx context.Context, by actor.Actor, ref project.Ref) error {
-	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
+// DeleteRule deletes the push rule of a project or group. Projects keep their copies
+// of a group's rule. NotFound.
+func (s *Service) DeleteRule(ctx context.Context, by actor.Actor, at project.Place) error {
+	o, err := s.owner(ctx, by, at)
 	if err != nil {
 		return err
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		r, err := s.find(ctx, tx, p.ID)
+		r, err := o.found(ctx, tx)
 		if err != nil {
 			return err
 		}
-		if err := deleteRule(ctx, tx, r.ID); err != nil {
-			return err
+		if err := o.delete(ctx, tx, r.ID); err != nil {
+			return db.NotFound(err, "Push Rule")
 		}
-		return s.recordRule(ctx, tx, by, p, r, "push_rule_removed", audit.Details{Remove: "push_rule"})
+		return s.record(ctx, tx, by, o, r, "push_rule_removed", audit.Details{Remove: "push_rule"})
 	})
 	if err != nil {
 		return fmt.Errorf("delete push rule: %w", err)
@@ -229,21 +262,33 @@ func (s *Service) DeleteRule(ctx context.Context, by actor.Actor, ref project.Re
 	return nil
 }
 
-func (s *Service) recordRule(ctx context.Context, tx *db.Tx, by actor.Actor, p *project.Project, r *Rule, kind string, d audit.Details) error {
+func (s *Service) record(ctx context.Context, tx *db.Tx, by actor.Actor, o owner, r *Rule, event string, d audit.Details) error {
 	return audit.Record(ctx, tx, by, s.Now(), audit.Event{
-		Type: kind, Entity: p.Entity(), Target: audit.Target{Type: "PushRule", ID: r.ID, Details: p.FullPath}, Details: d,
+		Type: event, Entity: o.entity, Target: audit.Target{Type: o.target, ID: r.ID, Details: o.path}, Details: d,
 	})
+}
+
+// ProjectChanged copies the push rule of the nearest group that has one to a new
+// project.
+func (s *Service) ProjectChanged(ctx context.Context, tx *db.Tx, e project.Event) error {
+	if e.Kind != project.ProjectCreated {
+		return nil
+	}
+	if err := inheritRule(ctx, tx, e.ProjectID, s.Now()); err != nil {
+		return fmt.Errorf("push rule of new project: %w", err)
+	}
+	return nil
 }
 
 // RulesOf returns the rules of a project for an export; nil for none. Maintainers only,
 // which the caller has required.
 func (s *Service) RulesOf(ctx context.Context, projectID int64) (*Rules, error) {
-	r, err := s.find(ctx, s.DB, projectID)
-	if errs.Is(err, errs.KindNotFound) {
+	r, err := ofProject.find(ctx, s.DB, projectID)
+	if errors.Is(err, db.ErrNoRows) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("find push rule: %w", err)
 	}
 	return &r.Rules, nil
 }
@@ -261,13 +306,13 @@ func (s *Service) Put(ctx context.Context, tx *db.Tx, projectID int64, rules Rul
 	if err := rules.Check(); err != nil {
 		return err
 	}
-	r, err := findRule(ctx, tx, projectID)
+	r, err := ofProject.find(ctx, tx, projectID)
 	if errors.Is(err, db.ErrNoRows) {
-		return insertRule(ctx, tx, &Rule{ProjectID: projectID, Rules: rules, CreatedAt: s.Now()})
+		return ofProject.insert(ctx, tx, &Rule{OwnerID: projectID, Rules: rules, CreatedAt: s.Now()})
 	}
 	if err != nil {
 		return err
 	}
 	r.Rules = rules
-	return saveRule(ctx, tx, r)
+	return ofProject.save(ctx, tx, r)
 }

@@ -10,39 +10,55 @@ import (
 	"svc/internal/db"
 )
 
-func findRule(ctx context.Context, q db.Q, projectID int64) (*Rule, error) {
+// kind names what differs between the push rules of projects and of groups.
+type kind struct {
+	table, column string // of the rules; the column has the ID of the project or group
+	owners        string // table of the projects or groups
+	target        string // type in audit events
+	exists        string // the error if there is a rule already
+}
+
+var (
+	ofProject = kind{"push_rules", "project_id", "projects", "PushRule", "Project push rule exists"}
+	ofGroup   = kind{"group_push_rules", "namespace_id", "namespaces", "GroupPushRule", "Group push rule exists, try updating"}
+)
+
+// unique is the name of the index that allows one rule for each project or group.
+func (k kind) unique() string { return k.table + "_" + k.column }
+
+func (k kind) find(ctx context.Context, q db.Q, ownerID int64) (*Rule, error) {
 	var r Rule
 	var rules string
-	err := q.QueryRowContext(ctx, `SELECT r.id, r.project_id, r.rules, r.created_at FROM push_rules r WHERE r.project_id = ?`, projectID).
-		Scan(&r.ID, &r.ProjectID, &rules, db.Time(&r.CreatedAt))
+	err := q.QueryRowContext(ctx, `SELECT id, `+k.column+`, rules, created_at FROM `+k.table+` WHERE `+k.column+` = ?`, ownerID).
+		Scan(&r.ID, &r.OwnerID, &rules, db.Time(&r.CreatedAt))
 	if err != nil {
 		return nil, err
 	}
 	if err := json.Unmarshal([]byte(rules), &r.Rules); err != nil {
-		return nil, fmt.Errorf("push rule %d: %w", r.ID, err)
+		return nil, fmt.Errorf("row %d of %s: %w", r.ID, k.table, err)
 	}
 	return &r, nil
 }
 
-func insertRule(ctx context.Context, q db.Q, r *Rule) error {
+func (k kind) insert(ctx context.Context, q db.Q, r *Rule) error {
 	rules, err := json.Marshal(r.Rules)
 	if err != nil {
 		return err
 	}
-	return q.QueryRowContext(ctx, `INSERT INTO push_rules (project_id, rules, created_at) VALUES (?, ?, ?) RETURNING id`,
-		r.ProjectID, string(rules), r.CreatedAt).Scan(&r.ID)
+	return q.QueryRowContext(ctx, `INSERT INTO `+k.table+` (`+k.column+`, rules, created_at) VALUES (?, ?, ?) RETURNING id`,
+		r.OwnerID, string(rules), r.CreatedAt).Scan(&r.ID)
 }
 
-func saveRule(ctx context.Context, q db.Q, r *Rule) error {
+func (k kind) save(ctx context.Context, q db.Q, r *Rule) error {
 	rules, err := json.Marshal(r.Rules)
 	if err != nil {
 		return err
 	}
-	return db.ExecOne(ctx, q, `UPDATE push_rules SET rules = ? WHERE id = ?`, string(rules), r.ID)
+	return db.ExecOne(ctx, q, `UPDATE `+k.table+` SET rules = ? WHERE id = ?`, string(rules), r.ID)
 }
 
-func deleteRule(ctx context.Context, q db.Q, id int64) error {
-	return db.ExecOne(ctx, q, `DELETE FROM push_rules WHERE id = ?`, id)
+func (k kind) delete(ctx context.Context, q db.Q, id int64) error {
+	return db.ExecOne(ctx, q, `DELETE FROM `+k.table+` WHERE id = ?`, id)
 }
 
 // ownerOf returns the user with a confirmed email address; 0 if there is none.
@@ -54,41 +70,6 @@ func ownerOf(ctx context.Context, q db.Q, email string) (int64, error) {
 		return 0, err
 	}
 	return found[0], nil
-}
-
-func findGroupRule(ctx context.Context, q db.Q, groupID int64) (*GroupRule, error) {
-	var r GroupRule
-	var rules string
-	err := q.QueryRowContext(ctx, `SELECT r.id, r.namespace_id, r.rules, r.created_at FROM group_push_rules r WHERE r.namespace_id = ?`, groupID).
-		Scan(&r.ID, &r.GroupID, &rules, db.Time(&r.CreatedAt))
-	if err != nil {
-		return nil, err
-	}
-	if err := json.Unmarshal([]byte(rules), &r.Rules); err != nil {
-		return nil, fmt.Errorf("push rule of group %d: %w", r.ID, err)
-	}
-	return &r, nil
-}
-
-func insertGroupRule(ctx context.Context, q db.Q, r *GroupRule) error {
-	rules, err := json.Marshal(r.Rules)
-	if err != nil {
-		return err
-	}
-	return q.QueryRowContext(ctx, `INSERT INTO group_push_rules (namespace_id, rules, created_at) VALUES (?, ?, ?) RETURNING id`,
-		r.GroupID, string(rules), r.CreatedAt).Scan(&r.ID)
-}
-
-func saveGroupRule(ctx context.Context, q db.Q, r *GroupRule) error {
-	rules, err := json.Marshal(r.Rules)
-	if err != nil {
-		return err
-	}
-	return db.ExecOne(ctx, q, `UPDATE group_push_rules SET rules = ? WHERE id = ?`, string(rules), r.ID)
-}
-
-func deleteGroupRule(ctx context.Context, q db.Q, id int64) error {
-	return db.ExecOne(ctx, q, `DELETE FROM group_push_rules WHERE id = ?`, id)
 }
 
 // inheritRule copies the push rule of the nearest group above a project. The
