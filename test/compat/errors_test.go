@@ -152,7 +152,7 @@ func nodeFalls(t *testing.T, b *browser, at, dsn string) {
 	}
 	page := b.follow(t, list)
 	for _, want := range []string{
-		"TypeError", "checkOut", "return cart.items.length; // there is no cart", "function checkOut(cart) {", "uncaught.js", "shop@1.2.3", "Unhandled",
+		"TypeError", "checkOut", "return cart.items.length; // cart is undefined", "function checkOut(cart) {", "uncaught.js", "shop@1.2.3", "Unhandled",
 		"put a pear into the cart", `<span class="muted">page</span> cart`, "sentry.javascript.node " + nodeVersion(t),
 	} {
 		if !strings.Contains(page, want) {
