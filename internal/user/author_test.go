@@ -9,7 +9,7 @@ import (
 	"svc/internal/actor"
 )
 
-// TestFindByEmails finds users by addresses that they have confirmed.
+// TestFindByEmails checks that only confirmed addresses are found.
 func TestFindByEmails(t *testing.T) {
 	t.Parallel()
 	each(t, func(b *bench) {
@@ -21,7 +21,7 @@ func TestFindByEmails(t *testing.T) {
 		_, err = b.AddEmail(ctx, actor.System(), ada.ID, NewEmail{Address: "claimed@work.example"})
 		b.ok(err)
 		ask := []string{"ADA@example.com", "ada@work.example", "claimed@work.example", "bob@example.com", "", "nobody@example.com"}
-		for i := range 1200 { // over what is asked at a time
+		for i := range 1200 { // more than one batch
 			ask = append(ask, fmt.Sprintf("%d@example.com", i))
 		}
 		found, err := b.FindByEmails(ctx, ask)

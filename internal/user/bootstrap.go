@@ -16,8 +16,8 @@ import (
 // RootName is the username of the first administrator.
 const RootName = "root"
 
-// Root are the credentials of the first administrator. A value that the operator
-// has given is empty.
+// Root is the generated credentials of the first administrator. A field is empty if
+// the operator provided its value.
 type Root struct {
 	Password string
 	Token    string

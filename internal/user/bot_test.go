@@ -9,8 +9,8 @@ import (
 	"svc/internal/errs"
 )
 
-// A bot whose tokens have ended is retired once, and its account goes weeks
-// later, with its tokens.
+// TestBotLife checks that a bot user without active tokens is retired once, and that
+// its account and tokens are deleted weeks later.
 func TestBotLife(t *testing.T) {
 	t.Parallel()
 	each(t, func(b *bench) {
@@ -32,7 +32,7 @@ func TestBotLife(t *testing.T) {
 		if by.ID != u.ID || !slices.Equal(by.Scopes, []string{"api", "read_repository"}) {
 			b.t.Errorf("%+v", by)
 		}
-		// Its token is rotated where it belongs, and is no one's personal one.
+		// The token is not a personal one: it is only rotated by RotateBotToken.
 		_, err = b.RotateSelfToken(ctx, by, "")
 		b.refused(err, errs.KindNotAllowed)
 		_, err = b.Token(ctx, by, token.ID)

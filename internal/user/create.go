@@ -263,7 +263,7 @@ func checkUsername(wrong errs.Fields, username string) {
 	case !usernamePattern.MatchString(username), strings.HasSuffix(username, "."), strings.HasSuffix(lower, ".git"), strings.HasSuffix(lower, ".atom"):
 		wrong.Set("username", "can contain only letters, digits, '_', '-' and '.'. It must not start with '-' or end in '.', '.git' or '.atom'.")
 	case allDigits(username):
-		// A number would be taken for an ID.
+		// A number would be parsed as an ID.
 		wrong.Set("username", "must contain something other than digits")
 	case reservedNames[lower]:
 		wrong.Set("username", username+" is a reserved name")

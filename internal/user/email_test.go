@@ -86,7 +86,7 @@ func TestEmails(t *testing.T) {
 			b.t.Errorf("confirmed address %+v", skipped)
 		}
 
-		// The profile does not name an address that is gone.
+		// Deleting an address also removes it from the profile.
 		_, err = b.Update(ctx, byBoss, ada.ID, Change{Fields: Fields{PublicEmail: ptr("work@example.com"), CommitEmail: ptr("work@example.com")}})
 		b.ok(err)
 		b.refused(b.DeleteOwnEmail(ctx, byBob, e.ID), errs.KindNotFound)

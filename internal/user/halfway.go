@@ -16,8 +16,8 @@ const halfwayLife = 10 * time.Minute
 // halfwayPlace binds the sealed ticket to its purpose.
 const halfwayPlace = "sign_in/halfway"
 
-// halfwayTicket is a user who has entered the correct password. It is bound to
-// that password and becomes invalid if the password changes.
+// halfwayTicket identifies a user who has entered the correct password. It becomes
+// invalid if the password changes.
 type halfwayTicket struct {
 	UserID   int64     `json:"user"`
 	Password string    `json:"password"` // digest of the hash

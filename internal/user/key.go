@@ -286,7 +286,7 @@ func (n NewKey) Check(now time.Time) (*Key, error) {
 }
 
 const (
-	maxKeyText = 5000 // the largest RSA key, of 16384 bits, has 2800
+	maxKeyText = 5000 // an RSA key of 16384 bits has 2800
 	minRSABits = 2048
 )
 

@@ -21,7 +21,7 @@ import (
 	"svc/internal/errs"
 )
 
-// Keys for all tests, made once: RSA takes its time.
+// Keys for all tests, generated once because generating RSA keys is slow.
 var (
 	ed25519Key = sync.OnceValue(func() string {
 		k, _, err := ed25519.GenerateKey(rand.Reader)
@@ -59,7 +59,7 @@ func authorized(key any, err error) string {
 	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(public)))
 }
 
-// skKey is the public half of a hardware key, which no library makes for us.
+// skKey returns a new public key of a hardware key type, encoded by hand.
 func skKey(kind string) string {
 	public, _, _ := ed25519.GenerateKey(rand.Reader)
 	blob := ssh.Marshal(struct {
@@ -70,8 +70,7 @@ func skKey(kind string) string {
 	return kind + " " + base64.StdEncoding.EncodeToString(blob)
 }
 
-// padded is an RSA key whose numbers begin with zeros: another spelling of
-// the same key.
+// padded returns a different encoding of an RSA key: its exponent has leading zeros.
 func padded(line string) string {
 	var k struct {
 		Kind string
@@ -149,8 +148,8 @@ func FuzzParseKey(f *testing.F) {
 		if strings.ContainsAny(line, "\r\n\x00") {
 			t.Fatalf("a line of several: %q", line)
 		}
-		// What we take for a key must be the same key, and nothing more, to anyone who
-		// reads the line as authorized_keys does.
+		// Parsed as a line of authorized_keys, an accepted line must contain the same
+		// key and nothing else.
 		other, _, options, rest, err := ssh.ParseAuthorizedKey([]byte(line))
 		if err != nil || len(options) > 0 || len(rest) > 0 || string(other.Marshal()) != string(key.Marshal()) {
 			t.Fatalf("%q reads as %v, options %q, rest %q, error %v", line, other, options, rest, err)
@@ -179,7 +178,7 @@ func TestKeys(t *testing.T) {
 			b.t.Errorf("event %+v", e)
 		}
 
-		// The same key again, with another comment, for anyone.
+		// Another user cannot add the key, even with a different comment.
 		_, err = b.AddOwnKey(ctx, byBob, NewKey{Title: "mine", Key: ed25519Key() + " bob"})
 		b.wrong(err, "fingerprint_sha256", "has already been taken")
 		_, err = b.AddOwnKey(ctx, byAda, NewKey{Title: "old", Key: ecdsaKey(), ExpiresAt: ptr(b.Now())})
@@ -189,7 +188,7 @@ func TestKeys(t *testing.T) {
 		_, err = b.AddKey(ctx, byRoot, ada.ID, NewKey{Title: "from above", Key: ecdsaKey(), ExpiresAt: ptr(b.Now().Add(time.Hour)), Usage: AuthKey})
 		b.ok(err)
 
-		// Public, even without signing in; but the comment is not.
+		// Keys are public, also for anonymous callers, but their comments are not.
 		page, err := b.KeysOf(ctx, actor.Actor{}, "ADA", db.Paging{Limit: 10})
 		b.ok(err)
 		if len(page.Items) != 2 || page.Items[0].ID != k.ID || page.Items[0].Key != ed25519Key() {
@@ -213,7 +212,7 @@ func TestKeys(t *testing.T) {
 		_, err = b.OwnKey(ctx, byBob, k.ID)
 		b.refused(err, errs.KindNotFound)
 		_, err = b.KeyOf(ctx, actor.Actor{}, "bob", k.ID)
-		b.refused(err, errs.KindNotFound) // not under another user
+		b.refused(err, errs.KindNotFound) // the key of another user
 
 		for _, fingerprint := range []string{k.SHA256, k.Fingerprint, "MD5:" + k.Fingerprint} {
 			found, owner, err := b.KeyByFingerprint(ctx, byRoot, fingerprint)

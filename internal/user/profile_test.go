@@ -54,7 +54,7 @@ func TestFollow(t *testing.T) {
 			b.t.Errorf("following %+v", page.Items)
 		}
 
-		// A user who is hidden is hidden here as well.
+		// Banned users are left out, except for administrators.
 		b.ok(b.Ban(ctx, byBoss, eve.ID))
 		if got := followers(byBob, bob.ID); !slices.Equal(got, []string{"ada"}) {
 			b.t.Errorf("followers %v", got)
@@ -99,7 +99,7 @@ func TestLocalTime(t *testing.T) {
 		} {
 			_, err := b.DB.ExecContext(ctx, `UPDATE users SET timezone = ? WHERE id = ?`, c.zone, ada.ID)
 			b.ok(err)
-			for range 2 { // the second time the zone is known
+			for range 2 { // the second time, the time zone is cached
 				read, err := b.Get(ctx, byAda, ada.ID, false)
 				b.ok(err)
 				for _, u := range []*User{read, {Profile: Profile{Timezone: c.zone}}} {
@@ -112,12 +112,12 @@ func TestLocalTime(t *testing.T) {
 	})
 }
 
-// The numbers that profiles show are kept beside the follows they count.
+// TestFollowNumbers checks the follower counts of profiles, which are stored.
 func TestFollowNumbers(t *testing.T) {
 	t.Parallel()
 	each(t, func(b *bench) {
 		ctx := b.t.Context()
-		_, err := b.Bootstrap(ctx, password, "") // makes the ghost, which a deletion needs
+		_, err := b.Bootstrap(ctx, password, "") // creates the ghost user, which deletions require
 		b.ok(err)
 		ada, byAda := b.user("ada")
 		bob, byBob := b.user("bob")
@@ -156,17 +156,18 @@ func TestFollowNumbers(t *testing.T) {
 		shown([2]int64{1, 1}, [2]int64{2, 1}, [2]int64{1, 2})
 		b.ok(b.Delete(ctx, byBoss, eve.ID, false, nil))
 		b.ok(b.finishDelete(ctx, deleteWork{UserID: eve.ID}))
-		b.ok(b.finishDelete(ctx, deleteWork{UserID: eve.ID})) // as after a crash
+		b.ok(b.finishDelete(ctx, deleteWork{UserID: eve.ID})) // retried after a crash
 		shown([2]int64{0, 1}, [2]int64{1, 0})
 
-		// An account that is changed keeps them.
+		// Updating an account does not change the counts.
 		_, err = b.Update(ctx, byBoss, bob.ID, Change{Name: ptr("Robert")})
 		b.ok(err)
 		shown([2]int64{0, 1}, [2]int64{1, 0})
 	})
 }
 
-// Many who follow one another at once: none waits forever, none is lost.
+// TestFollowAtOnce checks that users can follow each other concurrently without
+// deadlocks or lost updates of the counts.
 func TestFollowAtOnce(t *testing.T) {
 	t.Parallel()
 	each(t, func(b *bench) {
@@ -210,9 +211,9 @@ func TestIdentities(t *testing.T) {
 			return err
 		}
 		b.ok(put(ada.ID, "ldapmain", "uid=ada"))
-		b.ok(put(ada.ID, "ldapmain", "uid=ada,dc=x")) // replaces
+		b.ok(put(ada.ID, "ldapmain", "uid=ada,dc=x")) // replaces the previous one
 		b.ok(put(ada.ID, "saml", "ada"))
-		b.refused(put(bob.ID, "saml", "ADA"), errs.KindNotFound) // taken, told as the specification has it
+		b.refused(put(bob.ID, "saml", "ADA"), errs.KindNotFound) // taken: the specification requires 404
 
 		of, err := identitiesOfAll(ctx, b.DB, []int64{ada.ID, bob.ID})
 		b.ok(err)
@@ -252,7 +253,7 @@ func TestAttributes(t *testing.T) {
 		b.ok(put("role", "dev"))
 		b.ok(put("place", "Bern"))
 		b.ok(put("role", "ops"))
-		// As long as can be: the index must take it.
+		// The index must accept a key and a value of the maximum length.
 		b.ok(put(strings.Repeat("ß", 255), strings.Repeat("😀", 255)))
 		b.wrong(put("x", ""), "value", "can't be blank")
 		b.wrong(put(strings.Repeat("k", 256), "x"), "key", "is too long (maximum is 255 characters)")

@@ -51,8 +51,8 @@ func TestChangePassword(t *testing.T) {
 	})
 }
 
-// TestPersonalToken makes tokens for oneself: only with a session, and only
-// with scopes that one has a use for.
+// TestPersonalToken checks that creating a personal access token requires a session,
+// and that only administrators may request admin scopes.
 func TestPersonalToken(t *testing.T) {
 	t.Parallel()
 	each(t, func(b *bench) {
@@ -93,7 +93,7 @@ func TestPersonalToken(t *testing.T) {
 	})
 }
 
-// TestFinishSignIn takes the second step with tickets that are not good.
+// TestFinishSignIn checks the second step of a sign-in, mostly with invalid tickets.
 func TestFinishSignIn(t *testing.T) {
 	t.Parallel()
 	each(t, func(b *bench) {
@@ -158,7 +158,8 @@ func TestFinishSignIn(t *testing.T) {
 	})
 }
 
-// TestTickets keeps what a letter allows to its purpose, its time and one use.
+// TestTickets checks that a ticket is valid only for its purpose, for a limited time
+// and once.
 func TestTickets(t *testing.T) {
 	t.Parallel()
 	each(t, func(b *bench) {
@@ -181,7 +182,7 @@ func TestTickets(t *testing.T) {
 		if _, err := b.TakeReset(ctx, reset, "another good one", ""); err != nil {
 			b.t.Fatal(err)
 		}
-		for _, used := range []string{reset, second} { // one use ends all of them
+		for _, used := range []string{reset, second} { // using one invalidates all of them
 			if _, err := b.TakeReset(ctx, used, "a third good one", ""); !errs.Is(err, errs.KindInvalid) {
 				b.t.Errorf("a second use: %v", err)
 			}

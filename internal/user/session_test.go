@@ -27,7 +27,7 @@ func TestSessionLife(t *testing.T) {
 			return s
 		}
 
-		// Uses close to each other are one.
+		// The last use is saved at most once per sessionTouch.
 		b.clock.add(9 * time.Minute)
 		if s := seen(idle.Token); !s.LastSeenAt.Equal(idle.CreatedAt) {
 			b.t.Errorf("written after %v", s.LastSeenAt.Sub(idle.CreatedAt))
@@ -37,7 +37,7 @@ func TestSessionLife(t *testing.T) {
 			b.t.Errorf("not written: %+v", s)
 		}
 		b.clock.add(59 * time.Minute)
-		seen(idle.Token) // a use keeps it alive
+		seen(idle.Token) // extends the session
 		b.clock.add(time.Hour)
 		_, _, err = b.Session(ctx, idle.Token, "")
 		b.refused(err, errs.KindUnauthorized)
@@ -58,8 +58,8 @@ func TestSessionLife(t *testing.T) {
 	})
 }
 
-// A life shorter than the time between two writes must not end while the
-// session is in use.
+// TestShortSession checks that a session in use does not end if its lifetime is
+// shorter than sessionTouch.
 func TestShortSession(t *testing.T) {
 	t.Parallel()
 	each(t, func(b *bench) {
@@ -113,7 +113,7 @@ func TestSessionEnd(t *testing.T) {
 		b.ok(b.RevokeSession(ctx, byAda, s.ID))
 		gone(s, errs.KindUnauthorized)
 
-		// A block that did not end the session still keeps it out.
+		// A blocked user is refused even if the session still exists.
 		s = open()
 		_, err = b.DB.ExecContext(ctx, `UPDATE users SET state = 'blocked' WHERE id = ?`, ada.ID)
 		b.ok(err)

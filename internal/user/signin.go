@@ -36,7 +36,7 @@ type TwoFactorRequired struct {
 
 func (TwoFactorRequired) Error() string { return "two-factor code required" }
 
-// Unwrap returns a refusal, for interfaces without a second step.
+// Unwrap returns Unauthorized, for interfaces without a second step.
 func (TwoFactorRequired) Unwrap() error {
 	return errs.Unauthorized("Two-factor authentication code is required.")
 }
@@ -73,7 +73,7 @@ func (s *Service) SignIn(ctx context.Context, r SignInRequest) (*Session, *User,
 	return s.openSession(ctx, settings, a, r)
 }
 
-// openSession continues a sign-in after the password was checked.
+// openSession checks the two-factor code, if required, and creates the session.
 func (s *Service) openSession(ctx context.Context, settings setting.Settings, a *account, r SignInRequest) (*Session, *User, error) {
 	if err := s.mayGuess(ctx, r.Login, r.IP); err != nil {
 		return nil, nil, err

@@ -59,7 +59,7 @@ func TestSignIn(t *testing.T) {
 				b.t.Errorf("%s: %v", c.name, err)
 			}
 		}
-		if n := b.count("failed_login"); n != 5 { // one of them twice
+		if n := b.count("failed_login"); n != 5 { // the two failures of ada are one event
 			b.t.Errorf("%d events of failed sign-ins, want 5", n)
 		}
 		if e := b.event("failed_login"); e.Entity.Type != audit.InstanceEntity || e.IP != "192.0.2.7" || e.By.Class != "UnauthenticatedAuthor" {
@@ -68,8 +68,8 @@ func TestSignIn(t *testing.T) {
 	})
 }
 
-// TestSignInCost: the time of a refusal, which is that of the hashes that it
-// computes, must not report whether there is such an account.
+// TestSignInCost checks that each failed sign-in computes one hash, so that its
+// response time does not reveal whether the account exists.
 func TestSignInCost(t *testing.T) {
 	t.Parallel()
 	hasher := secret.NewHasher(secret.Params{Memory: 64, Time: 1, Threads: 1}, 4)
@@ -107,10 +107,10 @@ func TestLock(t *testing.T) {
 		}
 		fail()
 		fail()
-		_, _, err = b.signIn("ada", password) // starts the count again
+		_, _, err = b.signIn("ada", password) // resets the count
 		b.ok(err)
 		fail()
-		_, err = b.CheckPassword(ctx, ForGit, "ada", password, "") // this too
+		_, err = b.CheckPassword(ctx, ForGit, "ada", password, "") // also resets the count
 		b.ok(err)
 		fail()
 		fail()
@@ -122,20 +122,20 @@ func TestLock(t *testing.T) {
 			b.t.Fatal("not locked after three failures")
 		}
 		_, _, err = b.signIn("ada", password)
-		b.refused(err, errs.KindUnauthorized) // the right password neither opens nor tells
+		b.refused(err, errs.KindUnauthorized) // the lock is not revealed, even with the correct password
 		_, err = b.CheckPassword(ctx, ForGit, "ada", password, "")
 		b.refused(err, errs.KindUnauthorized)
 		b.clock.add(9 * time.Minute)
-		fail() // does not make it longer
+		fail() // does not extend the lock
 		b.clock.add(time.Minute)
-		fail() // the first of a new count
+		fail() // the first failure of a new count
 		if b.again(ada).Locked(b.Now()) {
 			b.t.Fatal("one failure locks an account whose lock was over")
 		}
 		_, _, err = b.signIn("ada", password)
 		b.ok(err)
 
-		// Wrong codes count as well: the password may be known already.
+		// Wrong codes are counted too, because the password may be known to an attacker.
 		enrolled, err := b.EnrollTwoFactor(ctx, actor.System(), ada.ID, "svc")
 		b.ok(err)
 		for range 3 {
@@ -155,7 +155,7 @@ func TestSignInStates(t *testing.T) {
 		ada, _ := b.user("ada")
 		for _, c := range []struct {
 			state  State
-			kind   errs.Kind // 0: let in
+			kind   errs.Kind // 0: the sign-in succeeds
 			wanted State
 		}{
 			{Blocked, errs.KindForbidden, Blocked},
@@ -167,7 +167,7 @@ func TestSignInStates(t *testing.T) {
 			_, err := b.DB.ExecContext(ctx, `UPDATE users SET state = ? WHERE id = ?`, string(c.state), ada.ID)
 			b.ok(err)
 			_, _, err = b.signIn("ada", "wrong")
-			b.refused(err, errs.KindUnauthorized) // the state is told to the owner alone
+			b.refused(err, errs.KindUnauthorized) // the state is only revealed with the correct password
 			if _, err = b.CheckPassword(ctx, ForGit, "ada", password, ""); c.state != Active {
 				b.refused(err, errs.KindForbidden)
 			} else {
@@ -187,8 +187,8 @@ func TestSignInStates(t *testing.T) {
 	})
 }
 
-// TestUnready: passwords that someone else set, and those of accounts whose
-// address is not confirmed, open what the settings let them.
+// TestUnready checks sign-ins with a password that an administrator has set, and of
+// an account with an unconfirmed address.
 func TestUnready(t *testing.T) {
 	t.Parallel()
 	each(t, func(b *bench) {
@@ -200,9 +200,9 @@ func TestUnready(t *testing.T) {
 		_, err = b.CheckPassword(ctx, ForGit, "ada", given, "")
 		b.refused(err, errs.KindForbidden)
 		_, err = b.CheckPassword(ctx, ForGit, "ada", "wrong", "")
-		b.refused(err, errs.KindUnauthorized) // it is told to the owner alone
+		b.refused(err, errs.KindUnauthorized) // only the correct password reveals that it must be changed
 		_, u, err := b.signIn("ada", given)
-		b.ok(err) // the pages ask for a new one
+		b.ok(err) // the web interface requires a new password
 		if !u.MustChangePassword {
 			b.t.Error("he need not change it")
 		}
@@ -212,7 +212,7 @@ func TestUnready(t *testing.T) {
 
 		_, err = b.Create(ctx, actor.System(), NewUser{Username: "bob", Name: "Bob", Email: "bob@example.com", Password: password})
 		b.ok(err)
-		demand := func(c setting.Confirmation, kind errs.Kind) { // 0: let in
+		demand := func(c setting.Confirmation, kind errs.Kind) { // 0: the sign-in succeeds
 			b.t.Helper()
 			_, err := b.Settings.Update(ctx, actor.System(), func(s *setting.Settings) { s.Confirmation = c })
 			b.ok(err)

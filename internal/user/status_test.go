@@ -37,7 +37,7 @@ func TestStatus(t *testing.T) {
 		b.ok(err)
 		is(st, "speech_balloon", "here", NotSet, 30*time.Minute)
 
-		// An ended status reads as empty, is nothing to build on, and goes.
+		// An expired status reads as empty, and clearStatuses deletes it.
 		b.clock.add(30 * time.Minute)
 		st, err = b.StatusOf(ctx, actor.Actor{}, "ada")
 		b.ok(err)

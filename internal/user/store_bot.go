@@ -52,7 +52,7 @@ func findBotToken(ctx context.Context, q db.Q, of BotOf, id int64) (BotToken, er
 	return scanBotToken(q.QueryRowContext(ctx, `SELECT `+botTokenColumns+` FROM `+botTokenTables+where.SQL(), where.Args()...))
 }
 
-// idleBots returns bots without a working token that are not retired.
+// idleBots returns bot users without an active token that are not retired.
 func idleBots(ctx context.Context, q db.Q, today string, limit int) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `
 		SELECT user_id FROM bots WHERE retired_at IS NULL AND NOT EXISTS (`+workingToken+`) ORDER BY user_id LIMIT ?`, today, limit)
@@ -65,7 +65,7 @@ func retireBot(ctx context.Context, q db.Q, userID int64, now time.Time, today s
 		UPDATE bots SET retired_at = ? WHERE user_id = ? AND retired_at IS NULL AND NOT EXISTS (`+workingToken+`)`, now, userID, today)
 }
 
-// retiredBots returns bots that were retired before a time and whose accounts
+// retiredBots returns bot users that were retired before a time and whose accounts
 // are not being deleted.
 func retiredBots(ctx context.Context, q db.Q, before time.Time, limit int) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `SELECT b.user_id FROM bots b JOIN users u ON u.id = b.user_id

@@ -14,7 +14,7 @@ import (
 	"svc/internal/errs"
 )
 
-// code is what an authenticator shows now.
+// code returns the current one-time code for a secret.
 func (b *bench) code(secret string) string {
 	b.t.Helper()
 	code, err := totp.GenerateCode(secret, b.Now())
@@ -34,7 +34,7 @@ func TestTwoFactor(t *testing.T) {
 		ada, byAda := b.user("ada")
 
 		_, err := b.EnableTwoFactor(ctx, byAda, "123456")
-		b.refused(err, errs.KindInvalid) // nothing was started
+		b.refused(err, errs.KindInvalid) // StartTwoFactor was not called
 		e, err := b.StartTwoFactor(ctx, byAda, "forge.example.com")
 		b.ok(err)
 		address, err := url.Parse(e.URL)
@@ -47,7 +47,7 @@ func TestTwoFactor(t *testing.T) {
 		if stored == "" || strings.Contains(stored, e.Secret) {
 			b.t.Errorf("the secret is stored as %q", stored)
 		}
-		b.ok(b.signInWith("")) // not asked for yet
+		b.ok(b.signInWith("")) // no code is required yet
 
 		wrong := "000000"
 		if wrong == b.code(e.Secret) {
@@ -62,7 +62,7 @@ func TestTwoFactor(t *testing.T) {
 		}
 		b.event("user_enable_two_factor")
 		_, err = b.StartTwoFactor(ctx, byAda, "x")
-		b.refused(err, errs.KindInvalid) // a new secret would lock out the old one
+		b.refused(err, errs.KindInvalid) // a new secret would invalidate the one in use
 
 		if err := b.signInWith(""); !errors.As(err, &TwoFactorRequired{}) {
 			b.t.Errorf("without a code: %v", err)
@@ -71,8 +71,8 @@ func TestTwoFactor(t *testing.T) {
 			b.t.Errorf("password alone: %v", err)
 		}
 
-		// A code works once, and so does none before it.
-		b.refused(b.signInWith(b.code(e.Secret)), errs.KindUnauthorized) // used to enable
+		// A code can be used once. It also invalidates all earlier codes.
+		b.refused(b.signInWith(b.code(e.Secret)), errs.KindUnauthorized) // used by EnableTwoFactor
 		b.clock.add(30 * time.Second)
 		now := b.code(e.Secret)
 		b.clock.add(30 * time.Second)
@@ -81,7 +81,7 @@ func TestTwoFactor(t *testing.T) {
 		b.refused(b.signInWith(later), errs.KindUnauthorized)
 		b.refused(b.signInWith(now), errs.KindUnauthorized)
 
-		// A clock may be off by one period, not by two.
+		// The previous code is accepted, the one before is not.
 		b.clock.add(5 * time.Minute)
 		old := b.code(e.Secret)
 		b.clock.add(60 * time.Second)
@@ -97,7 +97,8 @@ func TestTwoFactor(t *testing.T) {
 	})
 }
 
-// Of many who show the same code at once, one gets in.
+// TestTwoFactorRace checks that only one of several concurrent sign-ins with the
+// same code succeeds.
 func TestTwoFactorRace(t *testing.T) {
 	t.Parallel()
 	each(t, func(b *bench) {

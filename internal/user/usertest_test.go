@@ -20,7 +20,7 @@ import (
 	"svc/internal/setting"
 )
 
-// clock is a time that tests move.
+// clock is a clock that tests set.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -38,8 +38,7 @@ func (c *clock) add(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// bench is a service of real parts, with the system as the one who sets
-// things up.
+// bench is a service with real dependencies, for tests.
 type bench struct {
 	*Service
 	t     *testing.T
@@ -47,10 +46,10 @@ type bench struct {
 	audit *audit.Service
 }
 
-// password is that of every user that bench makes.
+// password is the password of all users that bench creates.
 const password = "correct horse"
 
-// each runs f with a service on every kind of database.
+// each runs f with a service on each supported database.
 func each(t *testing.T, f func(b *bench)) {
 	t.Helper()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -79,7 +78,7 @@ func newBench(t *testing.T, d *db.DB, hasher *secret.Hasher) *bench {
 	})}
 }
 
-// user makes an account with a confirmed address name@example.com.
+// user creates an account with the confirmed address name@example.com.
 func (b *bench) user(name string) (*User, actor.Actor) {
 	b.t.Helper()
 	u, err := b.Create(b.t.Context(), actor.System(), NewUser{
@@ -91,7 +90,7 @@ func (b *bench) user(name string) (*User, actor.Actor) {
 	return u, b.toActor(u, "192.0.2.1")
 }
 
-// admin makes an administrator.
+// admin creates an administrator.
 func (b *bench) admin(name string) (*User, actor.Actor) {
 	b.t.Helper()
 	u, _ := b.user(name)
@@ -103,7 +102,7 @@ func (b *bench) admin(name string) (*User, actor.Actor) {
 	return u, b.toActor(u, "192.0.2.1")
 }
 
-// again reads an account again.
+// again reads an account from the database.
 func (b *bench) again(u *User) *User {
 	b.t.Helper()
 	u, err := findUser(b.t.Context(), b.DB, u.ID)
@@ -154,7 +153,7 @@ func (b *bench) ok(err error) {
 	}
 }
 
-// refused checks that err is a refusal of this kind.
+// refused checks that err has this kind.
 func (b *bench) refused(err error, kind errs.Kind) {
 	b.t.Helper()
 	if !errs.Is(err, kind) {
@@ -162,7 +161,7 @@ func (b *bench) refused(err error, kind errs.Kind) {
 	}
 }
 
-// wrong checks that err blames this attribute with this text.
+// wrong checks that err is Invalid with this message for the field.
 func (b *bench) wrong(err error, field, text string) {
 	b.t.Helper()
 	e, ok := errors.AsType[*errs.Error](err)
