@@ -69,9 +69,8 @@ func (a Access) Level() Level { return max(a.Direct, a.Group) }
 // requires that they can see it. NotFound if they cannot see it; Forbidden if they
 // can, but have a lower level. An old path returns Moved.
 //
-// A page that only reads (memo.With) gets the project from the cache, which is
-// cleared when a table changes that it is read from. Changes are decided by what the
-// database says.
+// Requests that only read (memo.With) use the cache of projects, see watchProjects.
+// All others read the project from the database.
 func (s *Service) Require(ctx context.Context, by actor.Actor, ref Ref, level Level) (*Project, error) {
 	if !memo.On(ctx) {
 		return s.require(ctx, s.DB, by, ref, level)

@@ -22,7 +22,7 @@ import (
 	"svc/internal/user"
 )
 
-// newService is a service of real parts on a database.
+// newService returns a service with real dependencies.
 func newService(t *testing.T, d *db.DB) *Service {
 	t.Helper()
 	dir := t.TempDir()
@@ -61,7 +61,7 @@ func newUser(t *testing.T, s *Service, name string) *user.User {
 	return u
 }
 
-// world is a small instance, as rows and as a naive model of them.
+// world is a model of the groups and projects in the database.
 type world struct {
 	groups   []*place
 	projects []*place
@@ -81,7 +81,7 @@ type grant struct {
 	expires string
 }
 
-// counts is the level, unless it has expired.
+// counts returns the level, or NoAccess if it has expired.
 func (g grant) counts() Level {
 	if g.expires != "" && g.expires <= "2026-03-04" {
 		return NoAccess
@@ -89,7 +89,7 @@ func (g grant) counts() Level {
 	return g.level
 }
 
-// member is the level by membership in a group or above it.
+// member returns the level by direct or inherited membership.
 func (p *place) member(userID int64) Level {
 	level := p.members[userID].counts()
 	for up := p.parent; up != nil; up = up.parent {
@@ -100,7 +100,7 @@ func (p *place) member(userID int64) Level {
 	return level
 }
 
-// level is the effective level, by the words of the rules.
+// level returns the effective level, computed directly from the rules.
 func (p *place) level(userID int64) Level {
 	level := p.member(userID)
 	for at := p; at != nil; at = at.parent {
@@ -115,14 +115,14 @@ func (p *place) level(userID int64) Level {
 
 func (p *place) source() source { return source{group: p.group, project: p.project} }
 
-// draw makes a world in one transaction.
+// draw creates a random world in one transaction.
 func draw(rt *rapid.T, t *testing.T, s *Service, serial int, users []*user.User) *world {
 	w := &world{}
 	levels := rapid.SampledFrom([]Level{Minimal, Guest, Planner, Reporter, Developer, Maintainer, Owner})
 	days := rapid.SampledFrom([]string{"", "", "", "2026-03-03", "2026-03-04", "2026-03-05"})
 	visibilities := rapid.SampledFrom([]Visibility{Private, Internal, Public})
 	err := s.DB.Tx(t.Context(), func(tx *db.Tx) error {
-		// The world before has been looked at.
+		// Delete the previous world.
 		if _, err := tx.ExecContext(t.Context(), `DELETE FROM namespaces WHERE kind = 'group'`); err != nil {
 			return err
 		}
@@ -196,8 +196,8 @@ func draw(rt *rapid.T, t *testing.T, s *Service, serial int, users []*user.User)
 	return w
 }
 
-// TestLevels holds every way of asking who may do what against a naive model:
-// the level itself, the lists that it filters, and the list of members.
+// TestLevels compares the level of a user, the lists that it filters and the list of
+// members with a simple model.
 func TestLevels(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

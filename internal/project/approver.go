@@ -16,7 +16,7 @@ import (
 type ApprovalSettings struct {
 	BeforeMerge       int64 // approvals that the rule for any approver requires
 	ResetOnPush       bool  // remove all approvals when commits are pushed
-	SelectiveRemovals bool  // remove the approvals of code owners whose files are pushed
+	SelectiveRemovals bool  // remove only the approvals of code owners whose files a push changes
 	DisableOverriding bool  // merge requests have no rules of their own
 	AuthorApproval    bool  // authors may approve
 	DisableCommitters bool  // users who committed may not approve

@@ -15,7 +15,7 @@ import (
 	"svc/internal/user"
 )
 
-// token makes an access token and gives the actor behind it.
+// token creates an access token and returns it with its actor.
 func (p *plot) token(place Place, level Level, expires string) (*AccessToken, actor.Actor) {
 	p.t.Helper()
 	made, err := p.CreateAccessToken(p.t.Context(), p.by, place, NewAccessToken{
@@ -41,8 +41,8 @@ func (p *plot) count(query string, args ...any) (n int) {
 
 func (p *plot) members(userID int64) int { return p.count(`members WHERE user_id = ?`, userID) }
 
-// A bot is a member while its token works, and its account goes some weeks
-// after the token has ended by whatever means.
+// TestBotRetires checks that a bot user is a member only while it has an active
+// token: the membership ends if the token is revoked or expires.
 func TestBotRetires(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -67,7 +67,7 @@ func TestBotRetires(t *testing.T) {
 		if _, err := p.RotateAccessToken(ctx, p.by, at, reused.ID, ""); err != nil {
 			t.Fatal(err)
 		}
-		_, err := p.RotateAccessToken(ctx, p.by, at, reused.ID, "") // a user has a copy
+		_, err := p.RotateAccessToken(ctx, p.by, at, reused.ID, "") // rotated twice, so the token was copied
 		refused(t, err, errs.KindInvalid)
 		if err := p.retireBots(ctx); err != nil {
 			t.Fatal(err)
@@ -80,7 +80,7 @@ func TestBotRetires(t *testing.T) {
 		if p.members(short.UserID) != 1 || p.members(long.UserID) != 1 {
 			t.Error("a bot whose token works is no member")
 		}
-		// The new token of a bot carries the membership along.
+		// Rotating a token extends the membership of the bot user.
 		if _, err := p.RotateSelfAccessToken(ctx, byLong, at, "2026-06-01"); err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +96,7 @@ func TestBotRetires(t *testing.T) {
 		_, err = p.RotateAccessToken(ctx, p.by, at, short.ID, "")
 		refused(t, err, errs.KindUnauthorized)
 		page, err := p.AccessTokens(ctx, p.by, at, user.TokenFilter{State: "inactive"}, db.Paging{Limit: 20})
-		if err != nil || len(page.Items) != 6 { // the four, what was rotated into, and long's first
+		if err != nil || len(page.Items) != 6 { // four tokens, the replacement of reused, and the first one of long
 			t.Errorf("%d ended tokens are listed, %v", len(page.Items), err)
 		}
 		for _, item := range page.Items {
@@ -110,7 +110,8 @@ func TestBotRetires(t *testing.T) {
 	})
 }
 
-// Who owns a group together with a bot alone cannot leave it to the bot.
+// TestBotOwnsNothing checks that a bot user cannot be the only Owner of a group, and
+// cannot create groups, personal projects or access tokens.
 func TestBotOwnsNothing(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -119,12 +120,12 @@ func TestBotOwnsNothing(t *testing.T) {
 		_, bot := p.token(at, Owner, "")
 		refused(t, p.RemoveMember(t.Context(), p.by, at, p.by.ID, false), errs.KindForbidden)
 		refused(t, p.Users.Delete(t.Context(), actor.System(), p.by.ID, false, nil), errs.KindConflict)
-		// A bot works where it was made, and makes no others.
+		// A bot user cannot be added to other projects and cannot create access tokens.
 		_, err := p.AddMember(t.Context(), p.by, Place{Ref: RefTo(p.outside.ID)}, NewMember{UserID: bot.ID, Level: Guest})
 		refused(t, err, errs.KindInvalid)
 		_, err = p.CreateAccessToken(t.Context(), bot, at, NewAccessToken{NewToken: user.NewToken{Name: "b", Scopes: []string{"api"}}, Level: Guest})
 		refused(t, err, errs.KindForbidden)
-		// Neither in its own namespace, nor as a group.
+		// It can create neither projects in its own namespace nor groups.
 		_, err = p.Create(t.Context(), bot, NewProject{Path: "mine"})
 		refused(t, err, errs.KindInvalid)
 		_, err = p.CreateGroup(t.Context(), bot, NewGroup{Name: "H", Path: "h"})
@@ -137,7 +138,8 @@ func TestBotOwnsNothing(t *testing.T) {
 	})
 }
 
-// What a project or group has outside of its rows goes with it.
+// TestDeletionClears checks that deleting a project or group also deletes its
+// avatar, deploy keys and bot users.
 func TestDeletionClears(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

@@ -33,8 +33,8 @@ func (deleteGroupWork) Kind() string { return "group_delete" }
 
 // Deletion are the options for deleting a project or group.
 type Deletion struct {
-	// Permanently deletes a project or group that is marked for deletion immediately.
-	// FullPath is a confirmation: the current path, or that before it was marked.
+	// Permanently deletes a project or group that is already marked for deletion, at
+	// once. FullPath confirms it: the current path, or the one before it was marked.
 	Permanently bool
 	FullPath    string
 
@@ -284,7 +284,7 @@ func (s *Service) UserDeleting(ctx context.Context, tx *db.Tx, d user.Deletion) 
 
 // UserDeleted reassigns what a deleted user created in the groups and projects of
 // others to the ghost user, and deletes the projects in their namespace. A hard
-// deletion also deletes the groups that they alone owned. Their namespace and
+// deletion also deletes the groups whose only Owner they were. Their namespace and
 // memberships are deleted with the account.
 func (s *Service) UserDeleted(ctx context.Context, tx *db.Tx, d user.Deletion) error {
 	if d.Hard {

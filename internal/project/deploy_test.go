@@ -16,7 +16,7 @@ import (
 	"svc/internal/user"
 )
 
-// plot is a group with a project in it and one beside it, all private.
+// plot is a private group with a project in it, and a project outside of it.
 type plot struct {
 	*Service
 	t               *testing.T
@@ -48,7 +48,7 @@ func (p *plot) later(d time.Duration) {
 	p.Now, p.Users.Now = func() time.Time { return now }, func() time.Time { return now }
 }
 
-// opens checks what a user may do with the code of a project.
+// opens checks whether an actor may read and write the code of a project.
 func (p *plot) opens(by actor.Actor, of *Project, read, write bool) {
 	p.t.Helper()
 	_, err := p.ReadCode(p.t.Context(), by, RefTo(of.ID))
@@ -113,7 +113,7 @@ func TestDeployTokenOpens(t *testing.T) {
 		p.opens(byGroup, p.outside, false, false)
 		p.opens(byOther, p.inside, false, false)
 		p.opens(registry, p.inside, false, false)
-		// It opens the code and nothing else.
+		// The token grants access to the code only.
 		_, err := p.Get(ctx, byProject, RefTo(p.inside.ID))
 		refused(t, err, errs.KindNotFound)
 
@@ -124,13 +124,13 @@ func TestDeployTokenOpens(t *testing.T) {
 		if err := p.DeleteDeployToken(ctx, p.by, Place{Ref: RefTo(p.inside.ID)}, ofProject.ID); err != nil {
 			t.Fatal(err)
 		}
-		p.opens(byProject, p.inside, false, false) // for one who came in before, too
+		p.opens(byProject, p.inside, false, false) // also for an actor that was authenticated before
 		_, err = p.AuthenticateDeployToken(ctx, ofProject.Username, ofProject.Secret)
 		refused(t, err, errs.KindUnauthorized)
 
 		p.later(time.Hour)
 		p.opens(byGroup, p.inside, false, false)
-		// A moved project leaves the tokens of its group behind.
+		// Tokens of a group grant no access to a project that was moved out of it.
 		if _, err := p.Transfer(ctx, p.by, RefTo(p.inside.ID), "alice"); err != nil {
 			t.Fatal(err)
 		}
@@ -187,7 +187,7 @@ func TestDeployKeyOpens(t *testing.T) {
 	})
 }
 
-// A key is either that of a user or one that projects have.
+// TestKeyOfOne checks that a key is either a user's SSH key or a deploy key.
 func TestKeyOfOne(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -204,7 +204,7 @@ func TestKeyOfOne(t *testing.T) {
 		}
 		_, err = p.AddDeployKey(ctx, p.by, RefTo(p.inside.ID), NewDeployKey{Title: "ci", Key: mine})
 		refused(t, err, errs.KindInvalid)
-		// Someone else cannot take a key of a project that they are not in.
+		// Users cannot add a deploy key of a project that they are not a member of.
 		bob := newUser(t, p.Service, "bob")
 		byBob := actor.Actor{ID: bob.ID, Username: "bob"}
 		his, err := p.Create(ctx, byBob, NewProject{Path: "his"})

@@ -118,7 +118,8 @@ func (s *Service) CreateDeployToken(ctx context.Context, by actor.Actor, place P
 	return t, nil
 }
 
-// The name is the user of HTTP basic authentication, which cannot contain a colon.
+// deployNamePattern matches a username. In HTTP basic authentication it cannot
+// contain a colon.
 var deployNamePattern = regexp.MustCompile(`^[A-Za-z0-9._+-]+$`)
 
 func (n *NewDeployToken) check() error {

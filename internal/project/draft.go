@@ -14,14 +14,14 @@ import (
 	"svc/internal/picture"
 )
 
-// Draft is a group that is being imported, with its subgroups, or a project. No one
-// can see it: for others it does not exist.
+// Draft is a group with its subgroups, or a project, that is being imported. It is
+// hidden from all users until the import is complete.
 type Draft struct {
 	ID      int64
-	Project bool   // a project, see BeginProject
+	Project bool   // it is a project, see BeginProject
 	Path    string // path relative to the top-level draft; empty for the draft itself and for a project
 
-	full, name string // temporary values, until it is shown
+	full, name string // temporary full path and full name, until ShowDraft
 	depth      int
 }
 
@@ -63,15 +63,15 @@ type DraftGroup struct {
 // DraftSettings returns the default settings of a group in a draft.
 func DraftSettings() GroupSettings { return defaultGroupSettings() }
 
-// BeginDraft creates the top-level draft. The caller has called CheckGroup. It
-// gets its name and parent when it is shown. Invalid.
+// BeginDraft creates the top-level group of a draft. ShowDraft sets its name and
+// parent. The caller must have called CheckGroup. Invalid.
 func (s *Service) BeginDraft(ctx context.Context, tx *db.Tx, by actor.Actor, mark string, g DraftGroup) (*Draft, error) {
-	// This is not a valid path for other groups.
+	// checkPath does not allow this path, so it cannot conflict with other groups.
 	g.Path, g.Name = "-import-"+mark, "Import"
 	return s.addDraft(ctx, tx, by, nil, &Draft{}, g)
 }
 
-// AddDraft creates a group below a draft. Invalid.
+// AddDraft creates a subgroup of a group in a draft. Invalid.
 func (s *Service) AddDraft(ctx context.Context, tx *db.Tx, by actor.Actor, above *Draft, g DraftGroup) (*Draft, error) {
 	d := &Draft{Path: g.Path, depth: above.depth + 1}
 	parent := above.Path
@@ -124,8 +124,8 @@ func (s *Service) addDraft(ctx context.Context, tx *db.Tx, by actor.Actor, above
 
 func (f Feature) ofWiki() bool { return f == Disabled || f == MembersOnly || f == Enabled }
 
-// PaintDraft sets the avatar of a group or project in a draft. Invalid if the file is not an
-// image.
+// PaintDraft sets the avatar of a group or project in a draft. Invalid if the file
+// is not an image.
 func (s *Service) PaintDraft(ctx context.Context, d *Draft, f *picture.File) error {
 	if err := f.Check(); err != nil {
 		return err
@@ -155,9 +155,10 @@ func (s *Service) AddDraftMembers(ctx context.Context, tx *db.Tx, d *Draft, list
 	return nil
 }
 
-// ShowDraft gives a draft its name and parent and makes it visible: private at the
-// top level, otherwise with the visibility of the parent, or a narrower one that g has.
-// The actor becomes an Owner. Permissions are checked again. NotFound; Forbidden; Invalid.
+// ShowDraft sets the name and parent of a draft and makes it visible: private at the
+// top level, otherwise with the visibility of the parent, or that of g if it is
+// narrower. The actor becomes an Owner. Permissions in the parent are checked again.
+// NotFound; Forbidden; Invalid.
 func (s *Service) ShowDraft(ctx context.Context, tx *db.Tx, by actor.Actor, d *Draft, g NewGroup, message string) (*Namespace, error) {
 	wrong := errs.Fields{}
 	checkPath(wrong, g.Path, g.ParentID == nil)

@@ -12,7 +12,7 @@ import (
 	"svc/internal/project/topic"
 )
 
-// FromFile is the type of an import of an export file.
+// FromFile is the type of an import from an export file.
 const FromFile = "gitlab_project"
 
 // DefaultSettings returns the settings of a new project.
@@ -28,7 +28,8 @@ func (s *Service) CheckProject(ctx context.Context, by actor.Actor, n NewProject
 	return requireFree(ctx, s.DB, p.FullPath)
 }
 
-// OwnNamespace returns the ID of the namespace of the actor. NotFound for one without.
+// OwnNamespace returns the ID of the actor's namespace. Requires a signed-in user.
+// NotFound if they have none.
 func (s *Service) OwnNamespace(ctx context.Context, by actor.Actor) (int64, error) {
 	n, err := s.placeFor(ctx, by, nil)
 	if err != nil {
@@ -60,9 +61,8 @@ func (s *Service) draftOf(ctx context.Context, by actor.Actor, n NewProject) (*N
 	return place, p, p.putInto(place, nil)
 }
 
-// BeginProject creates a draft of a project: it has its path, so that no one else
-// takes it, but cannot be seen before ShowProject. The errors are those of
-// CheckProject.
+// BeginProject creates a draft of a project. The draft reserves its path but is
+// hidden until ShowProject. The errors are those of CheckProject.
 func (s *Service) BeginProject(ctx context.Context, tx *db.Tx, by actor.Actor, n NewProject) (*Project, error) {
 	place, p, err := s.draftOf(ctx, by, n)
 	if err != nil {
@@ -156,7 +156,7 @@ func (s *Service) ShowProject(ctx context.Context, tx *db.Tx, by actor.Actor, p 
 	return s.record(ctx, tx, by, "project_imported", p.Entity(), audit.Target{}, audit.Details{Add: "project", Message: message})
 }
 
-// CheckDraft returns the fields of a project that ShowProject would refuse.
+// CheckDraft returns the fields of a project that ShowProject would reject.
 func CheckDraft(p *Project) errs.Fields {
 	wrong := errs.Fields{}
 	p.check(wrong)
@@ -164,7 +164,7 @@ func CheckDraft(p *Project) errs.Fields {
 	return wrong
 }
 
-// CheckGroupDraft returns the settings of a group that BeginDraft would refuse.
+// CheckGroupDraft returns the settings of a group that BeginDraft would reject.
 func CheckGroupDraft(g *GroupSettings) errs.Fields {
 	wrong := errs.Fields{}
 	g.check(wrong)
@@ -174,8 +174,8 @@ func CheckGroupDraft(g *GroupSettings) errs.Fields {
 	return wrong
 }
 
-// checkFeatures validates the access levels of features, which for other changes the
-// interface does.
+// checkFeatures validates the access levels of features. For changes other than
+// imports, interfaces validate them.
 func (s *Settings) checkFeatures(wrong errs.Fields) {
 	for name, f := range map[string]Feature{
 		"forking_access_level": s.Forking, "wiki_access_level": s.Wiki, "snippets_access_level": s.Snippets, "pages_access_level": s.Pages, "analytics_access_level": s.Analytics,

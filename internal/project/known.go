@@ -9,9 +9,9 @@ import (
 	"svc/internal/notice"
 )
 
-// changeTopic is the topic of notices about changes that affect how projects are found
-// or who can access them. A notice applies to all projects, because a change to a
-// group affects everything in it.
+// changeTopic is the topic of notices about changes that affect how projects are
+// found or who can access them. A notice applies to all projects, because a change
+// to a group affects everything in it.
 const changeTopic = "project"
 
 const (
@@ -55,7 +55,7 @@ func (s *Service) Summary(ctx context.Context, by actor.Actor, ref Ref) (*Projec
 }
 
 // recall returns a cached project with the access of the actor, with topics and
-// forks if whole is set. The caller checks access. The result is a copy.
+// forks if whole is set. The caller checks access. The result is a shallow copy.
 func (s *Service) recall(ctx context.Context, by actor.Actor, ref Ref, whole bool) (p *Project, moved bool, err error) {
 	key := knownKey{by.ID, ref, s.today(), whole}
 	known, err := s.known.Get(key, func() (*Project, bool, error) {

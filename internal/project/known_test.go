@@ -10,8 +10,8 @@ import (
 	"svc/internal/user"
 )
 
-// TestKnown asks for a project over and over, so that it is known, while
-// everything changes that decides who reads it.
+// TestKnown checks that the cache of projects is cleared when the access to a
+// project or its path changes.
 func TestKnown(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -86,8 +86,8 @@ func TestKnown(t *testing.T) {
 			t.Errorf("%v, %v", again, err)
 		}
 
-		// Who signs in writes to their account, and changes nothing here. Others who
-		// use the same PostgreSQL may, so it is enough that it is kept once.
+		// A sign-in writes to the account but must not clear the cache. Other tests on
+		// the same PostgreSQL server may clear it, so one success is enough.
 		carol, kept := newUser(t, p.Service, "carol"), false
 		for i := 0; i < 20 && !kept; i++ {
 			_, err = p.ReadCode(ctx, by, RefTo(p.inside.ID))
@@ -99,7 +99,7 @@ func TestKnown(t *testing.T) {
 		if !kept {
 			t.Error("dropped by a sign-in")
 		}
-		// An account that goes takes its memberships with it.
+		// Deleting an account deletes its memberships, which clears the cache.
 		must(p.DB.Tx(ctx, func(tx *db.Tx) error {
 			return p.UserDeleted(ctx, tx, user.Deletion{UserID: carol.ID, GhostID: p.by.ID})
 		}))

@@ -161,8 +161,8 @@ func (in source) mayGive(by actor.Actor, level Level) error {
 	return errs.Forbidden("")
 }
 
-// CheckMember returns Invalid if a project or group cannot have members of the level,
-// or if the day, which may be empty, is in the past.
+// CheckMember returns Invalid if the project or group cannot have members with the
+// level, or if the expiration date, which may be empty, is malformed or in the past.
 func (s *Service) CheckMember(at Setup, level Level, expiresAt string) error {
 	return s.checkMember(at.in, level, expiresAt)
 }

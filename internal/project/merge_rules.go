@@ -16,7 +16,7 @@ type ApprovalLimits struct {
 	PreventCommitters bool // users who committed may not approve
 	PreventOverriding bool // merge requests have no rules of their own
 	ResetOnPush       bool // remove all approvals when commits are pushed
-	SelectiveRemovals bool // remove the approvals of code owners whose files are pushed
+	SelectiveRemovals bool // remove only the approvals of code owners whose files a push changes
 	PasswordToApprove bool // approvers enter their password
 }
 
@@ -26,8 +26,8 @@ func (a ApprovalLimits) check(wrong errs.Fields) {
 	}
 }
 
-// MergeRules are what the groups of a project require of its merge requests. The
-// zero value requires nothing.
+// MergeRules are the requirements for merging that a project inherits from its
+// groups. The zero value requires nothing.
 type MergeRules struct {
 	PipelineSucceeds bool // only_allow_merge_if_pipeline_succeeds
 	SkippedSucceeds  bool // allow_merge_on_skipped_pipeline
@@ -35,8 +35,8 @@ type MergeRules struct {
 	Approvals        ApprovalLimits
 }
 
-// rules are the rules of a group alone. Approvals are limited by top-level groups
-// only.
+// rules returns the rules that are set in the group itself. Only top-level groups
+// limit approvals.
 func (n *Namespace) rules() MergeRules {
 	g := n.Settings
 	r := MergeRules{PipelineSucceeds: g.OnlyAllowMergeIfPipelineSucceeds, SkippedSucceeds: g.AllowMergeOnSkippedPipeline, ThreadsResolved: g.OnlyAllowMergeIfAllDiscussionsAreResolved}
@@ -46,7 +46,7 @@ func (n *Namespace) rules() MergeRules {
 	return r
 }
 
-// with returns the rules together with those of a group above.
+// with returns the rules combined with those of an ancestor group.
 func (r MergeRules) with(above MergeRules) MergeRules {
 	r.PipelineSucceeds = r.PipelineSucceeds || above.PipelineSucceeds
 	r.SkippedSucceeds = r.SkippedSucceeds || above.SkippedSucceeds
@@ -57,8 +57,8 @@ func (r MergeRules) with(above MergeRules) MergeRules {
 	return r
 }
 
-// MergeSettings returns the settings of a project as they apply to merge
-// requests: its own, with the rules of its groups.
+// MergeSettings returns the effective settings for merge requests: those of the
+// project combined with the rules of its groups.
 func (p *Project) MergeSettings() Settings {
 	set, rules := p.Settings, p.Inherited
 	set.OnlyAllowMergeIfPipelineSucceeds = set.OnlyAllowMergeIfPipelineSucceeds || rules.PipelineSucceeds
@@ -74,10 +74,10 @@ func (p *Project) MergeSettings() Settings {
 	return set
 }
 
-// inheritRules stores the rules of a group, and of all groups below it, after the
-// settings or the parent of the group changed.
+// inheritRules stores the effective rules of a group and its descendants, after the
+// settings or the parent of the group have changed.
 func inheritRules(ctx context.Context, tx *db.Tx, id int64) error {
-	// Who creates a group locks its parent, so that none is added meanwhile.
+	// Creating a group locks its parent, so no subgroup is added concurrently.
 	groups, err := findBelow(ctx, tx, id)
 	if err != nil {
 		return fmt.Errorf("groups below %d: %w", id, err)
@@ -111,8 +111,8 @@ func inheritRules(ctx context.Context, tx *db.Tx, id int64) error {
 	return nil
 }
 
-// GroupApprovals returns the approval limits of a top-level group to its Owners.
-// NotFound; Forbidden.
+// GroupApprovals returns the approval limits of a top-level group. Requires Owner.
+// NotFound; Forbidden, also for a subgroup.
 func (s *Service) GroupApprovals(ctx context.Context, by actor.Actor, ref Ref) (ApprovalLimits, error) {
 	n, err := s.RequireGroup(ctx, by, ref, Owner)
 	if err != nil {
@@ -121,8 +121,8 @@ func (s *Service) GroupApprovals(ctx context.Context, by actor.Actor, ref Ref) (
 	return n.Settings.Approvals, n.topLevel()
 }
 
-// LimitApprovals changes the approval limits of a top-level group, for Owners.
-// NotFound; Forbidden; Invalid.
+// LimitApprovals changes the approval limits of a top-level group. Requires Owner.
+// NotFound; Forbidden, also for a subgroup; Invalid.
 func (s *Service) LimitApprovals(ctx context.Context, by actor.Actor, ref Ref, change func(*ApprovalLimits)) (ApprovalLimits, error) {
 	n, err := s.RequireGroup(ctx, by, ref, Owner)
 	if err != nil {

@@ -37,7 +37,7 @@ func checkPath(wrong errs.Fields, path string, top bool) {
 		strings.Contains(path, ".."):
 		wrong.Set("path", pathRule)
 	case top && strings.Trim(path, "0123456789") == "":
-		// A number would be taken for an ID.
+		// A number would be parsed as an ID.
 		wrong.Set("path", "must contain something other than digits")
 	// The suffix ".wiki" refers to the repository of a wiki.
 	case strings.HasSuffix(lower, ".wiki"), reservedInside[lower], top && user.Reserved(path):

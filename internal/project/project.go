@@ -121,8 +121,8 @@ type Project struct {
 	Description   string
 	Visibility    Visibility
 	DefaultBranch string // empty before the first push
-	// Edition changes each time Summary reads the project from the database, also for
-	// another actor. Data derived from a project can be cached by it.
+	// Edition changes each time Summary reads the project from the database, for any
+	// actor. It can be used as a cache key for data derived from the project.
 	Edition       int64
 	InitialBranch string // default branch for the first push; empty for the default
 	Readme        string // path in the default branch; empty if there is none
@@ -135,7 +135,7 @@ type Project struct {
 	ReadOnly      bool
 	Import        ImportStatus
 	ImportError   string
-	ImportType    string // git for an import by URL; empty otherwise
+	ImportType    string // FromGit or FromFile; empty if the project was not imported
 	ImportURL     string // without credentials
 
 	Issues        Feature
@@ -228,8 +228,8 @@ type Deleted struct {
 
 // Events are the events of projects.
 type Events struct {
-	// Changed is published when a project is created, renamed or moved, and when a member
-	// joins, leaves or expires.
+	// Changed is published when a project is created, renamed or moved, when a member
+	// joins or leaves, and when a membership expires.
 	Changed event.Event[Event]
 	// Deleted is published when projects are deleted permanently, in the
 	// transaction that removes their rows. The database deletes rows with a foreign

@@ -100,7 +100,7 @@ func leaveTree(ctx context.Context, q db.Q, id int64) error {
 	return err
 }
 
-// saveGroup saves a group without its path: see place.
+// saveGroup saves a group, except its full path and name: see moveBelow.
 func saveGroup(ctx context.Context, q db.Q, n *Namespace) error {
 	settings, err := json.Marshal(n.Settings)
 	if err != nil {

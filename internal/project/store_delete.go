@@ -7,14 +7,14 @@ import (
 	"svc/internal/db"
 )
 
-// soleOwner is the condition on groups n that have only one Owner, directly or
-// inherited.
+// soleOwner is the condition on groups n of which a user is a direct Owner, and no
+// other human user is an Owner, directly or inherited.
 const soleOwner = `n.kind = 'group' AND n.deleted_at IS NULL
 	AND EXISTS (SELECT 1 FROM members m WHERE m.namespace_id = n.id AND m.user_id = ? AND m.access_level = 50 AND ` + activeMember + `)
 	AND NOT EXISTS (SELECT 1 FROM namespace_tree t JOIN members m ON m.namespace_id = t.ancestor_id JOIN users u ON u.id = m.user_id
 		WHERE t.descendant_id = n.id AND m.user_id <> ? AND m.access_level = 50 AND u.kind = 'human' AND u.deleted_at IS NULL AND ` + activeMember + `)`
 
-// projectBots returns the bots of a project.
+// projectBots returns the bot users of a project.
 func projectBots(ctx context.Context, q db.Q, id int64) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `SELECT user_id FROM bots WHERE project_id = ? ORDER BY user_id`, id)
 }

@@ -8,7 +8,7 @@ import (
 	"svc/internal/db"
 )
 
-// text is how rules are stored: as JSON, or empty if nothing is required.
+// text returns the stored form of rules: JSON, or empty if nothing is required.
 func (r MergeRules) text() (string, error) {
 	if r == (MergeRules{}) {
 		return "", nil
@@ -26,15 +26,15 @@ func parseRules(text string) (r MergeRules, err error) {
 	return r, err
 }
 
-// treeRule is a group with one of the groups that it inherits from, itself
-// included.
+// treeRule is a group and one of the groups whose rules apply to it: the group
+// itself or an ancestor.
 type treeRule struct {
 	id     int64
-	stored string // rules of the group
+	stored string // stored rules of the group
 	above  *Namespace
 }
 
-// findBelow returns the IDs of a group and of all groups below it.
+// findBelow returns the IDs of a group and its descendants.
 func findBelow(ctx context.Context, q db.Q, id int64) ([]int64, error) {
 	return db.All(ctx, q, func(s db.Scanner) (id int64, err error) {
 		err = s.Scan(&id)
@@ -42,8 +42,8 @@ func findBelow(ctx context.Context, q db.Q, id int64) ([]int64, error) {
 	}, `SELECT d.descendant_id FROM namespace_tree d WHERE d.ancestor_id = ? ORDER BY d.depth, d.descendant_id`, id)
 }
 
-// findTreeRules returns a group and all groups below it, each with those that it
-// inherits from, the nearest first.
+// findTreeRules returns a group and its descendants, each with itself and its
+// ancestors, nearest first.
 func findTreeRules(ctx context.Context, q db.Q, id int64) ([]treeRule, error) {
 	return db.All(ctx, q, func(s db.Scanner) (r treeRule, err error) {
 		n := &Namespace{Settings: defaultGroupSettings()}

@@ -56,7 +56,7 @@ func markProject(ctx context.Context, q db.Q, id int64, suffix string, now time.
 		WHERE id = ? AND deleted_at IS NULL`, now, now, now, suffix, suffix, suffix, id)
 }
 
-// unmarkProject prevents that a hidden project is restored.
+// unmarkProject prevents a hidden project from being restored.
 func unmarkProject(ctx context.Context, q db.Q, id int64) error {
 	return db.ExecOne(ctx, q, `UPDATE projects SET marked_for_deletion_at = NULL WHERE id = ? AND marked_for_deletion_at IS NOT NULL`, id)
 }
@@ -90,7 +90,7 @@ func markGroups(ctx context.Context, q db.Q, id int64, suffix string, now time.T
 	return nil
 }
 
-// unmarkGroup prevents that a hidden group is restored.
+// unmarkGroup prevents a hidden group from being restored.
 func unmarkGroup(ctx context.Context, q db.Q, id int64) error {
 	return db.ExecOne(ctx, q, `UPDATE namespaces SET marked_for_deletion_at = NULL WHERE id = ? AND marked_for_deletion_at IS NOT NULL`, id)
 }

@@ -15,7 +15,7 @@ func findTree(ctx context.Context, q db.Q, id int64) ([]Branch, error) {
 	}, `SELECT n.id, n.full_path FROM namespaces n WHERE n.deleted_at IS NULL AND n.id IN `+below, id)
 }
 
-// lasting selects the members m, users u, that have not expired.
+// lasting selects the memberships m of human users u that have not expired.
 const lasting = `members m JOIN users u ON u.id = m.user_id WHERE u.kind = 'human' AND u.deleted_at IS NULL AND ` + activeMember
 
 func eachMember(ctx context.Context, q db.Q, in source, today string, f func(*Member) error) error {
@@ -110,7 +110,7 @@ func hideNewProject(ctx context.Context, q db.Q, p *Project) error {
 	return db.ExecOne(ctx, q, `UPDATE projects SET deleted_at = ? WHERE id = ?`, p.CreatedAt, p.ID)
 }
 
-// findDraftProject returns a project that is imported from a file.
+// findDraftProject returns the draft of a project. ErrNoRows.
 func findDraftProject(ctx context.Context, q db.Q, id int64) (*Project, error) {
 	return scanProject(q.QueryRowContext(ctx, `SELECT `+projectColumns+` FROM `+projectTables+`
 		WHERE p.id = ? AND p.deleted_at IS NOT NULL AND p.import_type = '`+FromFile+`' AND p.import_status = 'started' AND n.deleted_at IS NULL`, id))
@@ -121,8 +121,8 @@ func showProject(ctx context.Context, q db.Q, p *Project) error {
 		string(ImportFinished), p.CreatedAt, p.ID)
 }
 
-// freeDraftPath ends a draft: nothing can show it any more, and others can have its
-// path.
+// freeDraftPath marks the import of a draft as failed, so that it cannot be shown,
+// and makes its path available.
 func freeDraftPath(ctx context.Context, q db.Q, id int64, suffix string) error {
 	return db.ExecOne(ctx, q, `UPDATE projects SET import_status = ?, path = path || ?, full_path = full_path || ? WHERE id = ? AND deleted_at IS NOT NULL`,
 		string(ImportFailed), suffix, suffix, id)

@@ -36,14 +36,14 @@ func (s *Service) Tree(ctx context.Context, by actor.Actor, ref Ref) (*Namespace
 	return top, list, nil
 }
 
-// Leaf returns a group of a tree; the caller has it from Tree. NotFound if it was
-// deleted since.
+// Leaf returns the group of a Branch that Tree returned. NotFound if it was deleted
+// since.
 func (s *Service) Leaf(ctx context.Context, b Branch) (*Namespace, error) {
 	return findNamespace(ctx, s.DB, b.ID)
 }
 
 // EachMember calls f for the direct members of a group, in the order in which they
-// joined, without bot users. The caller has the group from Tree.
+// joined, without bot users. The group must be from Tree, which checks permissions.
 func (s *Service) EachMember(ctx context.Context, n *Namespace, f func(*Member) error) error {
 	if err := eachMember(ctx, s.DB, source{group: n}, s.today(), f); err != nil {
 		return fmt.Errorf("members of group %d: %w", n.ID, err)
@@ -51,7 +51,8 @@ func (s *Service) EachMember(ctx context.Context, n *Namespace, f func(*Member) 
 	return nil
 }
 
-// EachProjectMember is EachMember for a project. The caller has required Maintainer.
+// EachProjectMember is EachMember for a project. The caller must check that the
+// actor is a Maintainer.
 func (s *Service) EachProjectMember(ctx context.Context, p *Project, f func(*Member) error) error {
 	if err := eachMember(ctx, s.DB, source{project: p}, s.today(), f); err != nil {
 		return fmt.Errorf("members of project %d: %w", p.ID, err)
@@ -69,13 +70,14 @@ func (s *Service) CountMembers(ctx context.Context, n *Namespace) (int64, error)
 	return count, nil
 }
 
-// Picture opens the avatar of a group; the caller has the group from Tree and must
-// close the avatar. NotFound if there is none.
+// Picture opens the avatar of a group, which must be from Tree. The caller must
+// close it. NotFound if there is none.
 func (s *Service) Picture(ctx context.Context, n *Namespace) (*blob.Object, error) {
 	return s.avatars(true).Open(ctx, n.ID, n.Avatar)
 }
 
-// ProjectPicture is Picture for a project, for Maintainers.
+// ProjectPicture is Picture for a project. The caller must check that the actor is a
+// Maintainer.
 func (s *Service) ProjectPicture(ctx context.Context, p *Project) (*blob.Object, error) {
 	return s.avatars(false).Open(ctx, p.ID, p.Avatar)
 }

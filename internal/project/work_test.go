@@ -10,8 +10,8 @@ import (
 	"svc/internal/db/dbtest"
 )
 
-// Memberships and shares whose day has come are removed, and it is recorded
-// for members; others stay.
+// TestExpire checks that only expired memberships and shares are deleted, and that
+// expired memberships are audited.
 func TestExpire(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
