@@ -70,8 +70,8 @@ type List struct {
 	Milestone *plan.Milestone
 }
 
-// require returns the owner of boards. Reading boards requires read access to
-// issues; a level above NoAccess is required to change them.
+// require returns the project or group that owns boards. Reading boards requires
+// read access to issues; changing them requires a level above NoAccess.
 func (s *Service) require(ctx context.Context, by actor.Actor, at project.Place, level project.Level) (plan.Owner, error) {
 	if at.Group {
 		g, err := s.Projects.RequireGroup(ctx, by, at.Ref, level)

@@ -8,10 +8,10 @@ import (
 	"svc/internal/plan"
 )
 
-// batch is the number of references that are replaced by one statement.
+// batch is the number of references that one statement replaces.
 const batch = 500
 
-// LabelsMerged replaces the merged labels in lists.
+// LabelsMerged replaces merged labels in lists of boards.
 func LabelsMerged(ctx context.Context, tx *db.Tx, m plan.Merging) error {
 	for from := range slices.Chunk(m.From, batch) {
 		if err := replaceReference(ctx, tx, "board_lists", "label_id", from, m.Into); err != nil {
@@ -21,7 +21,7 @@ func LabelsMerged(ctx context.Context, tx *db.Tx, m plan.Merging) error {
 	return nil
 }
 
-// MilestonesMerged replaces the merged milestones in boards and lists.
+// MilestonesMerged replaces merged milestones in boards and their lists.
 func MilestonesMerged(ctx context.Context, tx *db.Tx, m plan.Merging) error {
 	for from := range slices.Chunk(m.From, batch) {
 		for _, table := range []string{"boards", "board_lists"} {

@@ -145,7 +145,7 @@ func (s *Service) columnIssues(by actor.Actor, o plan.Owner, b *Board, key strin
 	return set, nil
 }
 
-// trait returns what the issues of a list have in common.
+// trait returns the label, assignee or milestone that the issues of a list have.
 func (l *List) trait() plan.Trait {
 	return plan.Trait{LabelID: l.LabelID, AssigneeID: l.AssigneeID, MilestoneID: l.MilestoneID}
 }
