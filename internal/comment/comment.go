@@ -94,8 +94,9 @@ func (s *Service) List(ctx context.Context, by actor.Actor, ref project.Ref, rev
 	return page, s.fillAuthors(ctx, page.Items...)
 }
 
-// CountUpTo returns the number of comments on a commit up to the one with the ID,
-// for users who can read the code of the project: its place in List. NotFound.
+// CountUpTo returns the position of a comment in List: the number of comments on a
+// commit up to the given ID, for users who can read the code of the project.
+// NotFound.
 func (s *Service) CountUpTo(ctx context.Context, by actor.Actor, ref project.Ref, rev string, last int64) (int64, error) {
 	on, err := s.discussed(ctx, by, ref, rev)
 	if err != nil {
@@ -123,8 +124,8 @@ func (s *Service) fillAuthors(ctx context.Context, list ...*Comment) error {
 	return nil
 }
 
-// CanComment reports whether the actor may comment on the commits of a project
-// whose code they see.
+// CanComment reports whether the actor may comment on the commits of a project whose
+// code they can read.
 func CanComment(by actor.Actor, p *project.Project) bool {
 	return by.RequireUser() == nil && p.MayChange(by, project.CodePart, project.NoAccess)
 }
@@ -136,12 +137,12 @@ type NewComment struct {
 	Line     int64
 	LineType string // new or old
 
-	Thread    bool       // begins a thread; a line that is not in the diff is an error
+	Thread    bool       // starts a thread; a line that is not in the diff is an error
 	CreatedAt *time.Time // for administrators and Owners
 }
 
 // mayComment returns an error if the actor may not comment on the commits of a
-// project whose code they see.
+// project whose code they can read.
 func mayComment(by actor.Actor, p *project.Project) error {
 	if err := by.RequireUser(); err != nil {
 		return err
@@ -159,7 +160,7 @@ func (c *Comment) check() error {
 	return nil
 }
 
-// date sets when a comment was created: now, or the given time for Owners.
+// date sets the creation time of a comment: now, or the given time for Owners.
 func (c *Comment) date(by actor.Actor, p *project.Project, now time.Time, at *time.Time) {
 	if at != nil && p.Enough(by, project.Owner) == nil {
 		now = *at
@@ -167,10 +168,10 @@ func (c *Comment) date(by actor.Actor, p *project.Project, now time.Time, at *ti
 	c.CreatedAt, c.UpdatedAt = now, now
 }
 
-// Create adds a comment to a commit, for signed-in users who can read
-// the code of the project, unless it is archived. A line that is not in the
-// diff is ignored, unless the comment begins a thread. NotFound; Invalid if the
-// note is too long, or the line is not in the diff.
+// Create adds a comment to a commit, for signed-in users who can read the code of
+// the project, unless it is archived. A line that is not in the diff is ignored,
+// unless the comment starts a thread. NotFound; Invalid if the note is too long, or
+// the line is not in the diff.
 func (s *Service) Create(ctx context.Context, by actor.Actor, ref project.Ref, rev string, n NewComment) (*Comment, error) {
 	source, err := s.Repos.Source(ctx, by, ref)
 	if err != nil {
@@ -211,7 +212,7 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, ref project.Ref, r
 	return made, s.fillComments(ctx, on, made)
 }
 
-// saveComment inserts a comment and publishes it.
+// saveComment inserts a comment and publishes Created.
 func (s *Service) saveComment(ctx context.Context, tx *db.Tx, on discussed, made *Comment) error {
 	id := string(on.commit.ID)
 	if err := insertComment(ctx, tx, on.project.ID, id, made); err != nil {
@@ -224,12 +225,12 @@ func (s *Service) saveComment(ctx context.Context, tx *db.Tx, on discussed, made
 	return s.Events.Created.Publish(ctx, tx, Created{ProjectID: on.project.ID, SHA: id, Title: on.commit.Title, Comment: made, First: first})
 }
 
-// maxCommenters is the maximum number of users who are notified because they
-// commented on a commit.
+// maxCommenters is the maximum number of authors of comments on a commit who are
+// notified of a new one.
 const maxCommenters = 1000
 
-// commenters returns the users who take part in the discussion of a commit: its
-// author and the authors of its comments. The caller checks the permissions.
+// commenters returns the participants in the discussion of a commit: its author and
+// the authors of its comments. The caller checks the permissions.
 func (s *Service) commenters(ctx context.Context, projectID int64, sha string) ([]int64, error) {
 	ids, err := findCommenters(ctx, s.DB, projectID, sha, maxCommenters)
 	if err != nil {
@@ -241,7 +242,7 @@ func (s *Service) commenters(ctx context.Context, projectID int64, sha string) (
 	}
 	c, err := source.CommitAt(ctx, sha)
 	if errs.Is(err, errs.KindNotFound) {
-		return ids, nil // it was removed
+		return ids, nil // the commit was removed
 	}
 	if err != nil {
 		return nil, err
@@ -272,7 +273,7 @@ func inDiff(d *git.Diff, n NewComment) *git.FileDiff {
 	return nil
 }
 
-// UserDeleted hands the comments of a deleted user over to the ghost user,
+// UserDeleted makes the ghost user the author of the comments of a deleted user,
 // unless the deletion is hard.
 func UserDeleted(ctx context.Context, tx *db.Tx, d user.Deletion) error {
 	if d.Hard {

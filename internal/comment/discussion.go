@@ -14,13 +14,13 @@ import (
 	"svc/internal/project"
 )
 
-// Discussion is a comment on a commit and its replies, the oldest first.
+// Discussion is a comment on a commit and its replies, oldest first.
 type Discussion struct {
 	ID       string
 	Comments []*Comment
 }
 
-// discussed is a commit that comments are about.
+// discussed is a commit with its project.
 type discussed struct {
 	project *project.Project
 	commit  *git.Commit
@@ -69,8 +69,8 @@ func (s *Service) fillComments(ctx context.Context, on discussed, list ...*Comme
 	return s.fillAuthors(ctx, list...)
 }
 
-// Discussions lists the discussions of a commit, the oldest first, for users who
-// can read the code of the project. NotFound.
+// Discussions lists the discussions of a commit, oldest first, for users who can
+// read the code of the project. NotFound.
 func (s *Service) Discussions(ctx context.Context, by actor.Actor, ref project.Ref, rev string, pg db.Paging) (db.Page[*Discussion], error) {
 	on, err := s.discussed(ctx, by, ref, rev)
 	if err != nil {
@@ -100,13 +100,13 @@ func (s *Service) Discussion(ctx context.Context, by actor.Actor, ref project.Re
 	return d, nil
 }
 
-// maxThread is the maximum number of comments of a discussion, which is read as a
-// whole.
+// maxThread is the maximum number of comments in a discussion: discussions are not
+// paginated.
 const maxThread = 500
 
-// Reply adds a comment to a discussion of a commit, for the users whom
-// Create lets. A single comment becomes a thread. NotFound; Invalid, also
-// if the discussion is full.
+// Reply adds a comment to a discussion of a commit. It requires the same permissions
+// as Create. A single comment becomes a thread. NotFound; Invalid, also if the
+// discussion is full.
 func (s *Service) Reply(ctx context.Context, by actor.Actor, ref project.Ref, rev, id, text string, at *time.Time) (*Comment, error) {
 	on, err := s.discussed(ctx, by, ref, rev)
 	if err != nil {
@@ -141,8 +141,8 @@ func (s *Service) Reply(ctx context.Context, by actor.Actor, ref project.Ref, re
 	return made, s.fillComments(ctx, on, made)
 }
 
-// Update changes a comment of a discussion: its author may, and Maintainers
-// and above. NotFound; Forbidden; Invalid.
+// Update changes a comment of a discussion, for its author and for Maintainers and
+// above. NotFound; Forbidden; Invalid.
 func (s *Service) Update(ctx context.Context, by actor.Actor, ref project.Ref, rev, discussion string, id int64, text string) (*Comment, error) {
 	on, err := s.discussed(ctx, by, ref, rev)
 	if err != nil {
@@ -165,9 +165,8 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref project.Ref, r
 	return c, s.fillComments(ctx, on, c)
 }
 
-// Delete deletes a comment of a discussion: its author may, and Maintainers
-// and above. NotFound; Forbidden; Precondition if it was changed after
-// unmodifiedSince.
+// Delete deletes a comment of a discussion, for its author and for Maintainers and
+// above. NotFound; Forbidden; Precondition if it was changed after unmodifiedSince.
 func (s *Service) Delete(ctx context.Context, by actor.Actor, ref project.Ref, rev, discussion string, id int64, unmodifiedSince *time.Time) error {
 	on, err := s.discussed(ctx, by, ref, rev)
 	if err != nil {
@@ -189,7 +188,7 @@ func (s *Service) Delete(ctx context.Context, by actor.Actor, ref project.Ref, r
 	return nil
 }
 
-// lockComment returns a comment to a user who may change it.
+// lockComment locks and returns a comment, for users who may change it.
 func (s *Service) lockComment(ctx context.Context, tx *db.Tx, by actor.Actor, on discussed, discussion string, id int64) (*Comment, error) {
 	if err := by.RequireUser(); err != nil {
 		return nil, err
@@ -208,7 +207,7 @@ func (s *Service) lockComment(ctx context.Context, tx *db.Tx, by actor.Actor, on
 	return c, on.project.Change(by, project.CodePart, need)
 }
 
-// newDiscussion returns an ID that no discussion has.
+// newDiscussion returns a random discussion ID.
 func newDiscussion() string {
 	var id [20]byte
 	_, _ = rand.Read(id[:]) // never fails

@@ -31,7 +31,7 @@ func insertComment(ctx context.Context, q db.Q, projectID int64, sha string, c *
 		projectID, sha, c.AuthorID, c.Note, c.Path, c.Line, c.LineType, c.CreatedAt, c.Discussion, c.Thread, c.OldPath, c.UpdatedAt).Scan(&c.ID)
 }
 
-// countComments counts the comments on a commit up to one of them.
+// countComments counts the comments on a commit up to the ID last.
 func countComments(ctx context.Context, q db.Q, projectID int64, sha string, last int64) (n int64, err error) {
 	err = q.QueryRowContext(ctx, `SELECT count(*) FROM commit_comments c WHERE c.project_id = ? AND c.sha = ? AND c.id <= ?`, projectID, sha, last).Scan(&n)
 	return n, err
@@ -76,7 +76,7 @@ func listDiscussions(ctx context.Context, d *db.DB, projectID int64, sha string,
 	}, pg)
 }
 
-// findDiscussed returns the comments of discussions of a commit, the oldest first.
+// findDiscussed returns the comments of discussions of a commit, oldest first.
 func findDiscussed(ctx context.Context, q db.Q, projectID int64, sha string, ids []string) ([]*Comment, error) {
 	return db.All(ctx, q, scanComment, `
 		SELECT `+commentColumns+` FROM commit_comments c WHERE c.project_id = ? AND c.sha = ? AND c.discussion_id IN `+db.In(len(ids))+` ORDER BY c.id`,
@@ -88,7 +88,7 @@ func findComment(ctx context.Context, q db.Q, projectID int64, sha, discussion s
 		SELECT `+commentColumns+` FROM commit_comments c WHERE c.id = ? AND c.project_id = ? AND c.sha = ? AND c.discussion_id = ?`, id, projectID, sha, discussion))
 }
 
-// lockDiscussion makes a discussion a thread and returns its first comment.
+// lockDiscussion marks a discussion as a thread and returns its first comment.
 // ErrNoRows.
 func lockDiscussion(ctx context.Context, tx *db.Tx, projectID int64, sha, id string) (*Comment, error) {
 	if err := db.ExecOne(ctx, tx, `
