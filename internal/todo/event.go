@@ -20,8 +20,8 @@ import (
 	"svc/internal/user"
 )
 
-// Notified creates and resolves the items that an event asks for. Mentions are
-// found in the background.
+// Notified creates and resolves to-do items for an event. A background job finds the
+// mentioned users.
 func (s *Service) Notified(ctx context.Context, tx *db.Tx, e notify.Event) error {
 	on := plan.Target{Kind: plan.Kind(e.TargetKind), ID: e.TargetID}
 	if on.Kind != plan.IssueKind && on.Kind != plan.MergeKind {
@@ -72,8 +72,8 @@ func (s *Service) opened(ctx context.Context, tx *db.Tx, e *notify.Event, on pla
 	return s.Queue.Add(ctx, tx, mentionsIn(e))
 }
 
-// appointed creates items for users who became assignees or reviewers, and
-// resolves those of users who are not any more.
+// appointed creates items for users who became assignees or reviewers, and resolves
+// those of users who no longer are.
 func (s *Service) appointed(ctx context.Context, tx *db.Tx, e *notify.Event, on plan.Target, action Action) error {
 	var came, went []int64
 	for _, id := range e.After {
@@ -97,8 +97,8 @@ func (s *Service) appointed(ctx context.Context, tx *db.Tx, e *notify.Event, on 
 	return s.add(ctx, tx, e, on, action, came)
 }
 
-// add creates items of users. The counters of all of them may have changed, also
-// if they have an item already.
+// add creates items for users and updates their counters, which may have changed
+// even for users who already have an item.
 func (s *Service) add(ctx context.Context, tx *db.Tx, e *notify.Event, on plan.Target, action Action, users []int64) error {
 	return s.addEach(ctx, tx, users, func(id int64) *Item {
 		author := e.AuthorID
@@ -125,8 +125,8 @@ func (s *Service) addEach(ctx context.Context, tx *db.Tx, users []int64, item fu
 	return nil
 }
 
-// acted resolves the pending item of a user who has done something with its
-// target. Items of other users stay.
+// acted resolves the pending item of a user who acted on its target. The items of
+// other users stay pending.
 func (s *Service) acted(ctx context.Context, tx *db.Tx, userID int64, on plan.Target) error {
 	if userID <= 0 {
 		return nil
@@ -138,14 +138,14 @@ func (s *Service) acted(ctx context.Context, tx *db.Tx, userID int64, on plan.Ta
 	return s.changed(ctx, tx, userID)
 }
 
-// Planned resolves the item of a user who has changed the labels, the milestone or
-// the users of its target.
+// Planned resolves the item of a user who changed the labels, the milestone, the
+// assignees or the reviewers of its target.
 func (s *Service) Planned(ctx context.Context, tx *db.Tx, a plan.Act) error {
 	return s.acted(ctx, tx, a.By, a.On)
 }
 
-// counted updates the counters of the users of a target that was closed or
-// reopened.
+// counted updates the counters of the assignees and reviewers of a target that was
+// closed or reopened.
 func (s *Service) counted(ctx context.Context, tx *db.Tx, on plan.Target) error {
 	for _, as := range []plan.Relation{plan.Assignees, plan.Reviewers} {
 		users, err := plan.Related(ctx, tx, on, as)
@@ -162,8 +162,8 @@ func (s *Service) counted(ctx context.Context, tx *db.Tx, on plan.Target) error 
 }
 
 // MergeRequestChanged creates items for the author of a merge request that has
-// conflicts and the user who set it to be merged automatically, and for the author
-// and the assignees of one that was reviewed.
+// conflicts and the user who enabled auto-merge, and for the author and the
+// assignees of a merge request that was reviewed.
 func (s *Service) MergeRequestChanged(ctx context.Context, tx *db.Tx, c merge.Change) error {
 	switch {
 	case c.Request.State != merge.Opened:
@@ -175,8 +175,8 @@ func (s *Service) MergeRequestChanged(ctx context.Context, tx *db.Tx, c merge.Ch
 	return nil
 }
 
-// addReviewed creates the items of a review. The counters of the reviewer change
-// too.
+// addReviewed creates the items for a review and updates the counters of the
+// reviewer.
 func (s *Service) addReviewed(ctx context.Context, tx *db.Tx, m *merge.MergeRequest, by int64) error {
 	users, err := plan.Related(ctx, tx, m.Target(), plan.Assignees)
 	if err != nil {
@@ -190,9 +190,9 @@ func (s *Service) addReviewed(ctx context.Context, tx *db.Tx, m *merge.MergeRequ
 	return s.changed(ctx, tx, by)
 }
 
-// PipelineEnded creates items for the author of a merge request, and for the user who
-// set it to be merged automatically, if its pipeline failed. It resolves these items if
-// it passed.
+// PipelineEnded creates items for the author of a merge request and for the user who
+// enabled auto-merge, if its pipeline failed. If the pipeline passed, it resolves
+// these items.
 func (s *Service) PipelineEnded(ctx context.Context, tx *db.Tx, p *ci.Pipeline) error {
 	if p.Tag || p.Status != flow.Failed && p.Status != flow.Success {
 		return nil
@@ -214,7 +214,7 @@ func (s *Service) PipelineEnded(ctx context.Context, tx *db.Tx, p *ci.Pipeline) 
 	return nil
 }
 
-// resolveFor resolves the items of all users for a target with one action.
+// resolveFor resolves the items of all users for a target and an action.
 func (s *Service) resolveFor(ctx context.Context, tx *db.Tx, on plan.Target, a Action) error {
 	users, err := resolveAll(ctx, tx, on, a, s.Now())
 	if err != nil {
@@ -228,8 +228,8 @@ func (s *Service) resolveFor(ctx context.Context, tx *db.Tx, on plan.Target, a A
 	return nil
 }
 
-// addMergers creates items for the users who want a merge request to be merged:
-// the author, and the user who set it to be merged automatically.
+// addMergers creates items for the author of a merge request and for the user who
+// enabled auto-merge.
 func (s *Service) addMergers(ctx context.Context, tx *db.Tx, m *merge.MergeRequest, a Action) error {
 	users := []int64{m.AuthorID}
 	if m.AutoMergeByID != nil && *m.AutoMergeByID != m.AuthorID {
@@ -238,8 +238,8 @@ func (s *Service) addMergers(ctx context.Context, tx *db.Tx, m *merge.MergeReque
 	return s.addEach(ctx, tx, users, func(id int64) *Item { return s.item(id, m.AuthorID, m.ProjectID, m.Target(), a) })
 }
 
-// mentionWork is the background job that creates the items of mentioned users.
-// Texts are parsed there, because that takes time, and a group has many members.
+// mentionWork is the background job that creates the items of mentioned users:
+// parsing texts takes time, and a mentioned group can have many members.
 type mentionWork struct {
 	Type      notify.EventType `json:"type"`
 	On        string           `json:"kind"`
@@ -267,7 +267,7 @@ func (w mentionWork) event() *notify.Event {
 	}
 }
 
-// maxMentioned limits the users who get an item for one text.
+// maxMentioned is the maximum number of users who get an item for one text.
 const maxMentioned = 10_000
 
 func (s *Service) findMentions(ctx context.Context, w mentionWork) error {
@@ -275,7 +275,7 @@ func (s *Service) findMentions(ctx context.Context, w mentionWork) error {
 	on := plan.Target{Kind: plan.Kind(e.TargetKind), ID: e.TargetID}
 	text, internal, err := s.text(ctx, e, on, w.Commit)
 	if errs.Is(err, errs.KindNotFound) {
-		return nil // it was deleted
+		return nil // the target was deleted
 	}
 	if err != nil {
 		return err
@@ -289,7 +289,8 @@ func (s *Service) findMentions(ctx context.Context, w mentionWork) error {
 	names = names[:min(notify.MaxMentions, len(names))]
 	direct := addressed(text)
 	seen := map[int64]bool{}
-	// Users who are addressed directly go first: a user has one item.
+	// Users who are addressed directly come first, because a user has only one item per
+	// target.
 	for _, first := range []bool{true, false} {
 		for _, name := range names {
 			if slices.Contains(direct, strings.ToLower(name)) != first {
@@ -320,8 +321,8 @@ func (s *Service) findMentions(ctx context.Context, w mentionWork) error {
 	return nil
 }
 
-// addApprovers creates the items of the users whom approval rules name. Users of
-// groups and roles are not named.
+// addApprovers creates items for the users that unsatisfied approval rules list, but
+// not for the members of listed groups and roles.
 func (s *Service) addApprovers(ctx context.Context, e *notify.Event, on plan.Target) error {
 	in, m, err := s.Merges.Seen(ctx, actor.System(), on.ID)
 	if err != nil {
@@ -425,7 +426,7 @@ func ignoreRefusal(err error) error {
 	return err
 }
 
-// addressed returns the names, in lower case, with which lines of a text begin:
+// addressed returns the names, in lowercase, that lines of a text begin with:
 // "@alice @bob, please look".
 func addressed(text string) (names []string) {
 	for line := range strings.Lines(text) {

@@ -30,9 +30,9 @@ func (s *Service) CommitCommented(ctx context.Context, tx *db.Tx, c comment.Crea
 	})
 }
 
-// AlertUpdated creates the item of a user to whom an alert was assigned. It
-// resolves that of one who is no longer the assignee, and all items of an alert
-// that was resolved.
+// AlertUpdated creates an item for the user to whom an alert was assigned. It
+// resolves the item of the previous assignee, and all items of an alert that was
+// resolved.
 func (s *Service) AlertUpdated(ctx context.Context, tx *db.Tx, u alert.Updated) error {
 	on := plan.Target{Kind: alert.NoteKind, ID: u.Alert.ID}
 	now := u.Alert.AssigneeID
@@ -70,7 +70,7 @@ type requestWork struct {
 // Kind implements queue.Work.
 func (requestWork) Kind() string { return "todo.access_request" }
 
-// maxManagers limits the users who get an item for an access request.
+// maxManagers is the maximum number of users who get an item for an access request.
 const maxManagers = 100
 
 // AccessRequested adds the background job that creates the items of an access
@@ -91,8 +91,8 @@ func (s *Service) AccessRequested(ctx context.Context, tx *db.Tx, r project.Acce
 	return nil
 }
 
-// addRequest creates the items of an access request. Those of a request that has
-// been settled in the meantime are not shown.
+// addRequest creates the items of an access request. Items of a request that was
+// settled in the meantime are not listed.
 func (s *Service) addRequest(ctx context.Context, w requestWork) error {
 	r := project.AccessRequest{ProjectID: w.ProjectID, GroupID: w.GroupID, UserID: w.UserID}
 	managers, err := s.Projects.Managers(ctx, r.Place())

@@ -12,22 +12,22 @@ import (
 	"svc/internal/errs"
 )
 
-// topicChanged is the topic of notices that the counters of a user may have
-// changed. The key is the ID of the user.
+// topicChanged is the topic of notices about possibly changed counters of a user.
+// The key is the user ID.
 const topicChanged = "inbox"
 
 const (
-	// MaxCount is the limit of counters: more is shown as 99+.
+	// MaxCount is the limit of the counters; at the limit, 99+ is shown.
 	MaxCount = 100
-	// countAge is how long counters are kept without a notice. Access that is
-	// lost has no notice.
+	// countAge is how long counters are cached without a notice. Losing access to a
+	// target sends no notice.
 	countAge  = time.Minute
 	maxCounts = 10_000
-	// pause is the minimum time between two messages to a follower, beat the
+	// pause is the minimum time between two messages to a follower; beat is the
 	// interval of messages without changes.
 	pause = time.Second
 	beat  = 25 * time.Second
-	// maxFollowers is how many streams a user may have open on a node.
+	// maxFollowers is the maximum number of streams per user on a node.
 	maxFollowers = 20
 )
 
@@ -63,8 +63,8 @@ func (s *Service) readCounts(ctx context.Context, by actor.Actor) (c Counts, err
 	return c, err
 }
 
-// changed publishes, once the transaction is committed, that the counters of a
-// user may have changed.
+// changed sends a notice, when the transaction commits, that the counters of a user
+// may have changed.
 func (s *Service) changed(ctx context.Context, tx *db.Tx, userID int64) error {
 	return s.Notices.Send(ctx, tx, topicChanged, strconv.FormatInt(userID, 10))
 }
@@ -130,10 +130,10 @@ func (f *followers) wake(userID int64) {
 	}
 }
 
-// Follow calls send with the counters of a user, first at once, then when they have
-// changed, until the context ends or send fails. It regularly calls send with nil,
-// because the connection may be closed. who authenticates the credential again
-// before each call; Follow ends when it is no longer accepted. Unavailable if the
+// Follow calls send with the counters of a user, first immediately, then after each
+// change, until the context ends or send fails. It regularly calls send with nil to
+// detect closed connections. who authenticates the credential again before each
+// call; Follow returns when the credential is no longer valid. Unavailable if the
 // user has too many streams.
 func (s *Service) Follow(ctx context.Context, who func(context.Context) (actor.Actor, error), send func(*Counts) error) error {
 	by, err := who(ctx)
@@ -173,8 +173,8 @@ func (s *Service) Follow(ctx context.Context, who func(context.Context) (actor.A
 	}
 }
 
-// wait waits for a wake-up, at most for a duration. It returns false if the request
-// or the server ends.
+// wait waits for a wake-up for at most d. It returns false if the request or the
+// server ends.
 func (s *Service) wait(ctx context.Context, wake <-chan struct{}, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -13,7 +13,7 @@ import (
 	"svc/internal/project"
 )
 
-// Of a comment the first 1000 characters are read.
+// Only the first 1000 characters of a comment are read.
 const (
 	columns = `t.id, t.user_id, t.author_id, COALESCE(t.project_id, 0), COALESCE(t.namespace_id, 0), t.target_type, COALESCE(t.issue_id, t.merge_request_id, t.alert_id, 0),
 		t.note_id, t.action, t.state, t.created_at, t.updated_at, t.commit_sha, t.commit_title, COALESCE(t.commit_comment_id, 0), a.iid, COALESCE(a.title, ''),
@@ -42,7 +42,7 @@ func scan(s db.Scanner) (*Item, error) {
 	return &t, err
 }
 
-// column is the column with the target.
+// column returns the column that refers to targets of a kind.
 func column(kind plan.Kind) string {
 	switch kind {
 	case plan.MergeKind:
@@ -53,9 +53,9 @@ func column(kind plan.Kind) string {
 	return "issue_id"
 }
 
-// visible is the condition on items t whose target, and comment, the actor sees.
-// It is checked whenever items are read, so that an item disappears with the access
-// to its target.
+// visible returns the condition on items t whose target, and comment, the actor can
+// see. It is checked on each read, so that users who lose access to a target no
+// longer see its item.
 func (s *Service) visible(by actor.Actor) (w db.Where) {
 	var conds []string
 	var args []any
@@ -71,7 +71,7 @@ func (s *Service) visible(by actor.Actor) (w db.Where) {
 	may(plan.CommitKind, cond, more)
 	cond, more = s.manages(by, project.Developer)
 	may(alert.NoteKind, cond, more)
-	// An access request is pending as long as the membership is.
+	// An access request is pending as long as the member has requested_at.
 	const asks = ` AND (t.state = 'done' OR EXISTS (SELECT 1 FROM members x WHERE x.user_id = t.author_id AND x.requested_at IS NOT NULL AND `
 	cond, more = s.manages(by, project.Maintainer)
 	may(ProjectKind, `(`+cond+`)`+asks+`x.project_id = t.project_id))`, more)
@@ -86,7 +86,8 @@ func (s *Service) visible(by actor.Actor) (w db.Where) {
 	return w
 }
 
-// manages is the condition on projects p in which the actor has at least a level.
+// manages returns the condition on projects p in which the actor has at least a
+// level.
 func (s *Service) manages(by actor.Actor, least project.Level) (string, []any) {
 	cond, args := "1 = 1", []any(nil)
 	if !by.Admin {
@@ -121,7 +122,8 @@ func narrow(w *db.Where, userID int64, f Filter) {
 	}
 }
 
-// inGroup selects the items of a user in a group and its subgroups, by an index.
+// inGroup selects the items of a user in a group and its subgroups. It uses an
+// index.
 const inGroup = `
 	SELECT x.id FROM todos x WHERE x.user_id = ? AND x.state = ?
 		AND x.project_id IN (SELECT g.id FROM projects g JOIN namespace_tree a ON a.descendant_id = g.namespace_id WHERE a.ancestor_id = ?)
@@ -133,8 +135,8 @@ func groupArgs(userID int64, f Filter) []any {
 	return []any{userID, string(f.State), f.GroupID, userID, string(f.State), f.GroupID}
 }
 
-// fewInGroup reports whether a user has few items in a group. Then they are found
-// first and sorted; if there are many, the newest are found in the order of the list.
+// fewInGroup reports whether a user has few items in a group. If so, all of them are
+// read and sorted; otherwise the list is read in its order and filtered.
 func fewInGroup(ctx context.Context, d *db.DB, userID int64, f Filter) (bool, error) {
 	if f.GroupID == 0 || f.State == "" {
 		return false, nil
@@ -167,8 +169,8 @@ func count(ctx context.Context, q db.Q, w db.Where, userID int64, limit int) (n 
 	return n, err
 }
 
-// findPending returns the ID of the pending item of a user for a target; 0 if
-// there is none.
+// findPending returns the ID of the pending item of a user for a target; 0 if there
+// is none.
 func findPending(ctx context.Context, q db.Q, userID int64, on plan.Target) (id int64, err error) {
 	err = q.QueryRowContext(ctx, `SELECT t.id FROM todos t WHERE t.`+column(on.Kind)+` = ? AND t.user_id = ? AND t.state = 'pending'`, on.ID, userID).Scan(&id)
 	if errors.Is(err, db.ErrNoRows) {
@@ -177,7 +179,7 @@ func findPending(ctx context.Context, q db.Q, userID int64, on plan.Target) (id 
 	return id, err
 }
 
-// hasPending reports whether there is a pending item for the target of another one.
+// hasPending reports whether another item for the same target is pending.
 func hasPending(ctx context.Context, q db.Q, t *Item) (bool, error) {
 	cond, args := column(t.On.Kind)+` = ?`, []any{t.On.ID}
 	switch t.On.Kind {
@@ -191,8 +193,8 @@ func hasPending(ctx context.Context, q db.Q, t *Item) (bool, error) {
 	return db.Exists(ctx, q, `SELECT 1 FROM todos WHERE `+cond+` AND user_id = ? AND state = 'pending'`, append(args, t.UserID)...)
 }
 
-// insert adds an item unless there is a pending one for the target; then its ID
-// stays 0.
+// insert adds an item, unless the user has a pending one for the target; then the ID
+// of t stays 0.
 func insert(ctx context.Context, tx *db.Tx, t *Item) error {
 	c := Commit{}
 	if t.Commit != nil {
@@ -222,7 +224,7 @@ func saveState(ctx context.Context, tx *db.Tx, t *Item) error {
 }
 
 // resolve marks the pending item of a user for a target as done, if it has one of
-// the actions, or any if there are none.
+// the actions; without actions, any item.
 func resolve(ctx context.Context, tx *db.Tx, userID int64, on plan.Target, at time.Time, actions ...Action) (bool, error) {
 	cond, args := ``, []any{at, on.ID, userID}
 	if len(actions) > 0 {
@@ -234,19 +236,21 @@ func resolve(ctx context.Context, tx *db.Tx, userID int64, on plan.Target, at ti
 	return db.ExecAny(ctx, tx, `UPDATE todos SET state = 'done', updated_at = ? WHERE `+column(on.Kind)+` = ? AND user_id = ? AND state = 'pending'`+cond, args...)
 }
 
-// resolveAll is resolve for all users. It returns those who had such an item.
+// resolveAll marks the pending items of all users for a target with an action as
+// done, and returns these users.
 func resolveAll(ctx context.Context, tx *db.Tx, on plan.Target, a Action, at time.Time) ([]int64, error) {
 	return db.All(ctx, tx, db.Value[int64],
 		`UPDATE todos SET state = 'done', updated_at = ? WHERE `+column(on.Kind)+` = ? AND state = 'pending' AND action = ? RETURNING user_id`, at, on.ID, string(a))
 }
 
-// resolveCommit is resolve for a commit.
+// resolveCommit marks the pending item of a user for a commit as done.
 func resolveCommit(ctx context.Context, tx *db.Tx, userID, projectID int64, sha string, at time.Time) (bool, error) {
 	return db.ExecAny(ctx, tx, `UPDATE todos SET state = 'done', updated_at = ? WHERE commit_sha = ? AND project_id = ? AND user_id = ? AND state = 'pending'`,
 		at, sha, projectID, userID)
 }
 
-// resolveRequest is resolveAll for an access request.
+// resolveRequest marks the pending items of an access request as done, and returns
+// their users.
 func resolveRequest(ctx context.Context, tx *db.Tx, r project.AccessRequest, at time.Time) ([]int64, error) {
 	cond, id := `target_type = 'Project' AND project_id = ?`, r.ProjectID
 	if r.GroupID != 0 {
@@ -256,7 +260,8 @@ func resolveRequest(ctx context.Context, tx *db.Tx, r project.AccessRequest, at 
 		at, id, r.UserID)
 }
 
-// markAll marks pending items of a user as done, at most limit of them.
+// markAll marks up to limit pending items of a user as done, and returns their
+// number.
 func markAll(ctx context.Context, tx *db.Tx, userID int64, f Filter, at time.Time, limit int) (int64, error) {
 	var w db.Where
 	narrow(&w, userID, f)
@@ -264,7 +269,7 @@ func markAll(ctx context.Context, tx *db.Tx, userID int64, f Filter, at time.Tim
 		append(append([]any{at}, w.Args()...), limit)...)
 }
 
-// findProjects returns the projects of items, the first ones.
+// findProjects returns the IDs of up to 500 projects with items of a user.
 func findProjects(ctx context.Context, q db.Q, userID int64, state State) ([]int64, error) {
 	const most = 500
 	const next = `SELECT min(t.project_id) FROM todos t WHERE t.user_id = ? AND t.state = ?`
@@ -276,7 +281,7 @@ func findProjects(ctx context.Context, q db.Q, userID int64, state State) ([]int
 		userID, string(state), userID, string(state), most)
 }
 
-// changeAuthor gives the items that a user has caused another author, except those
+// changeAuthor changes the author of the items that a user caused, and deletes those
 // of access requests, which end with the account.
 func changeAuthor(ctx context.Context, tx *db.Tx, from, to int64) error {
 	if _, err := tx.ExecContext(ctx, `DELETE FROM todos WHERE author_id = ? AND target_type IN ('Project', 'Namespace')`, from); err != nil {

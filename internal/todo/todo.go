@@ -1,5 +1,5 @@
-// Package todo implements the to-do list of users: the issues, merge requests,
-// commits, alerts and access requests that ask for their attention.
+// Package todo implements the to-do list of users: issues, merge requests, commits,
+// alerts and access requests that need their attention.
 //
 // Items are created from the events that users are notified of (package notify),
 // so that emails and the list agree. Notification levels do not
@@ -26,7 +26,7 @@ import (
 	"svc/internal/user"
 )
 
-// Action is why a user has a to-do item.
+// Action is the reason why a user has a to-do item.
 type Action string
 
 // The actions.
@@ -49,12 +49,12 @@ const (
 	GroupKind   plan.Kind = "Namespace"
 )
 
-// Kinds returns the kinds of targets that there can be.
+// Kinds returns all kinds of targets.
 func Kinds() []plan.Kind {
 	return []plan.Kind{plan.IssueKind, plan.MergeKind, plan.CommitKind, alert.NoteKind, ProjectKind, GroupKind}
 }
 
-// Actions returns the actions of items that there can be.
+// Actions returns all actions of items.
 func Actions() []Action {
 	return []Action{
 		Assigned, ReviewRequested, ApprovalRequired, Mentioned, DirectlyAddressed, BuildFailed, Unmergeable, ReviewSubmitted, AccessRequested, Marked,
@@ -102,13 +102,13 @@ type Commit struct {
 	CommentID int64  `json:"comment_id"`
 }
 
-// Alert is what an item shows of an alert.
+// Alert has the fields of an alert that an item shows.
 type Alert struct {
 	IID   int64
 	Title string
 }
 
-// Own reports whether the user has caused the item.
+// Own reports whether the user caused the item.
 func (t *Item) Own() bool { return t.UserID == t.AuthorID }
 
 // Target returns the issue or merge request; nil for other targets.
@@ -137,8 +137,7 @@ func (t *Item) Title() string {
 	return t.Project.FullName()
 }
 
-// Body returns the text of the item: that of the comment, else the title of the
-// target.
+// Body returns the text of the item: the comment, or else the title of the target.
 func (t *Item) Body() string {
 	if t.NoteText != "" {
 		return t.NoteText
@@ -155,7 +154,7 @@ type Filter struct {
 	ProjectID int64
 	GroupID   int64 // with its subgroups
 
-	few bool // there are few items in the group
+	few bool // the user has few items in the group
 }
 
 // Deps are the dependencies of the service.
@@ -176,7 +175,7 @@ type Service struct {
 	Deps
 	counts    *notice.Cache[int64, Counts]
 	followers followers
-	closed    chan struct{} // when the server stops
+	closed    chan struct{} // closed when the server stops
 }
 
 // New returns the service and registers its background jobs.
@@ -219,8 +218,8 @@ func (s *Service) doneCommand(ctx context.Context, by actor.Actor, _ *project.Pr
 }
 
 // UserDeleted makes the ghost user the author of the items that a deleted user
-// caused. Their own items, and after a hard deletion these too, are deleted with
-// the account.
+// caused. Their own items, and after a hard deletion also those that they caused,
+// are deleted with the account.
 func UserDeleted(ctx context.Context, tx *db.Tx, d user.Deletion) error {
 	if d.Hard {
 		return nil
@@ -241,8 +240,8 @@ func (s *Service) List(ctx context.Context, by actor.Actor, f Filter, p db.Pagin
 	return page, err
 }
 
-// fill reads what items refer to. An item whose target has gone in the meantime is
-// left out.
+// fill reads the objects that items refer to. Items whose target was deleted in the
+// meantime are left out.
 func (s *Service) fill(ctx context.Context, by actor.Actor, items []*Item) ([]*Item, error) {
 	if len(items) == 0 {
 		return items, nil
@@ -302,7 +301,7 @@ func (s *Service) fill(ctx context.Context, by actor.Actor, items []*Item) ([]*I
 	return kept, nil
 }
 
-// found reports whether what the item refers to has been read.
+// found reports whether fill has read the objects that the item refers to.
 func (t *Item) found() bool {
 	switch t.On.Kind {
 	case plan.IssueKind:
@@ -344,8 +343,8 @@ func (s *Service) MarkDone(ctx context.Context, by actor.Actor, id int64) (*Item
 	return s.setState(ctx, by, id, Done)
 }
 
-// Restore makes an item of the actor pending again, unless there is another one
-// for its target. NotFound.
+// Restore marks an item of the actor as pending again, unless there is another
+// pending one for its target. NotFound.
 func (s *Service) Restore(ctx context.Context, by actor.Actor, id int64) (*Item, error) {
 	return s.setState(ctx, by, id, Pending)
 }
@@ -356,7 +355,8 @@ func (s *Service) setState(ctx context.Context, by actor.Actor, id int64, to Sta
 		return t, err
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		// The user goes first: two requests could restore two items of a target.
+		// Lock the user first: otherwise two requests could restore two items for a
+		// target.
 		if err := tx.Lock(ctx, "users", by.ID); err != nil {
 			return err
 		}
@@ -378,12 +378,12 @@ func (s *Service) setState(ctx context.Context, by actor.Actor, id int64, to Sta
 	return t, nil
 }
 
-// doneBatch limits the rows that one transaction marks, so that other writers get
-// their turn.
+// doneBatch is the maximum number of rows that one transaction marks, so that other
+// writers are not blocked for long.
 const doneBatch = 1000
 
-// MarkAllDone marks the pending items of the actor that a filter selects as done,
-// also those whose target they cannot see any more.
+// MarkAllDone marks the pending items of the actor that match a filter as done,
+// including those whose target they can no longer see.
 func (s *Service) MarkAllDone(ctx context.Context, by actor.Actor, f Filter) error {
 	if err := by.RequireUser(); err != nil {
 		return err
@@ -406,8 +406,8 @@ func (s *Service) MarkAllDone(ctx context.Context, by actor.Actor, f Filter) err
 	}
 }
 
-// AddIssue adds an item for an issue that the actor can see. added is false if
-// there is a pending one already. NotFound.
+// AddIssue adds an item for an issue that the actor can see. added is false if a
+// pending one exists. NotFound.
 func (s *Service) AddIssue(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (t *Item, added bool, err error) {
 	if err := by.RequireUser(); err != nil {
 		return nil, false, err
@@ -456,8 +456,8 @@ func (s *Service) item(userID, authorID, projectID int64, on plan.Target, a Acti
 	return &Item{UserID: userID, AuthorID: authorID, ProjectID: projectID, On: on, Action: a, State: Pending, CreatedAt: now, UpdatedAt: now}
 }
 
-// PendingFor returns the ID of the actor's pending item for a target that they were
-// given; 0 if there is none.
+// PendingFor returns the ID of the actor's pending item for a target that they can
+// see; 0 if there is none.
 func (s *Service) PendingFor(ctx context.Context, by actor.Actor, on plan.Target) (int64, error) {
 	if by.ID <= 0 {
 		return 0, nil
@@ -469,7 +469,7 @@ func (s *Service) PendingFor(ctx context.Context, by actor.Actor, on plan.Target
 	return id, nil
 }
 
-// ProjectsOf returns the projects of the actor's pending items that they can see,
+// ProjectsOf returns the projects of the actor's items in a state that they can see,
 // for filters.
 func (s *Service) ProjectsOf(ctx context.Context, by actor.Actor, state State) ([]*project.Project, error) {
 	ids, err := findProjects(ctx, s.DB, by.ID, state)
