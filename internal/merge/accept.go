@@ -31,7 +31,7 @@ type Acceptance struct {
 	RemoveSource  *bool
 	Auto          bool // merge when the pipeline succeeds
 
-	// waited: the merge request was set to merge automatically, which may be canceled.
+	// waited: the merge request waited for an automatic merge, which can be canceled.
 	waited bool
 }
 
@@ -77,9 +77,9 @@ func (s *Service) Merge(ctx context.Context, by actor.Actor, ref project.Ref, ii
 	return s.Get(ctx, by, project.RefTo(in.ID), iid)
 }
 
-// ready returns NotAllowed if a merge request cannot be merged now, or
-// Unprocessable if git cannot merge it. later accepts a running or missing
-// pipeline, missing approvals and dependencies that are not merged.
+// ready returns NotAllowed if a merge request cannot be merged now, or Unprocessable
+// if git cannot merge it. With later, a running or missing pipeline, missing
+// approvals and unmerged dependencies are accepted.
 func (m *MergeRequest) ready(later bool) error {
 	switch m.Status.Detailed {
 	case Mergeable:
@@ -94,16 +94,17 @@ func (m *MergeRequest) ready(later bool) error {
 	return notReady()
 }
 
-// notReady is the error for a merge request in the wrong state.
+// notReady returns the error for a merge request that cannot be merged in its state.
 func notReady() error {
 	return &errs.Error{Kind: errs.KindNotAllowed, Text: "405 Method Not Allowed", Bare: true}
 }
 
-// changed distinguishes a changed source head from a changed target.
+// changed is the code of Conflict errors after which a merge is not retried: the
+// source head or the target branch of the merge request has changed.
 const changed = "changed"
 
-// tries is the maximum number of attempts to merge while the target branch
-// moves.
+// tries is the maximum number of attempts to merge while the target branch is
+// updated by others.
 const tries = 20
 
 // Merging prepares the target project for the commits of a merge request, before
@@ -111,7 +112,7 @@ const tries = 20
 type Merging func(ctx context.Context, m *MergeRequest) error
 
 // OnMerging registers the function that is called before a merge. It is called at
-// start-up.
+// startup.
 func (s *Service) OnMerging(f Merging) { s.merging = f }
 
 // accept merges a merge request that is ready. Only one request at a time can
@@ -153,7 +154,8 @@ func (s *Service) land(ctx context.Context, by actor.Actor, in *project.Project,
 	if now.State != Opened { // changed concurrently
 		return notReady()
 	}
-	// CancelAuto is refused from the claim on: it cannot have been canceled later.
+	// CancelAuto fails once the merge is claimed, so auto-merge cannot be canceled after
+	// this check.
 	if a.waited && now.autoMerge == "" {
 		return notReady()
 	}
@@ -205,7 +207,7 @@ func (s *Service) land(ctx context.Context, by actor.Actor, in *project.Project,
 	remove := m.RemoveSource
 	patch.Set(&remove, a.RemoveSource)
 	l.About = func(made repo.Landed) string {
-		text, _ := json.Marshal(landing{RequestID: m.ID, Head: m.Head, Merge: string(made.Merge), Squash: string(made.Squash), Remove: remove}) // cannot fail for this struct
+		text, _ := json.Marshal(landing{RequestID: m.ID, Head: m.Head, Merge: string(made.Merge), Squash: string(made.Squash), Remove: remove}) // cannot fail
 		return string(text)
 	}
 	_, err = s.Repos.Land(ctx, by, in, l)
@@ -225,9 +227,9 @@ func (m *MergeRequest) squashes(in *project.Project, a Acceptance) bool {
 	return squash
 }
 
-// enableAuto sets a merge request to be merged when its pipeline has succeeded
-// and it is approved. The options are those of the background job that checks
-// whether the merge request can be merged.
+// enableAuto sets a merge request to be merged when its pipeline has succeeded and
+// it is approved. when are the options of the background job that checks whether it
+// can be merged.
 func (s *Service) enableAuto(ctx context.Context, by actor.Actor, m *MergeRequest, a Acceptance, when ...queue.AddOption) error {
 	a.SHA = m.Head
 	text, err := json.Marshal(a)
@@ -256,12 +258,12 @@ func (s *Service) enableAuto(ctx context.Context, by actor.Actor, m *MergeReques
 		if err := s.Plan.NotifyOf(ctx, tx, by.ID, &m.Issuable, notify.MergeWhenSucceeds, notify.Details{}); err != nil {
 			return err
 		}
-		// The pipeline may have ended in the meantime.
+		// The pipeline may already have ended: add a job that checks this.
 		return s.Queue.Add(ctx, tx, autoWork{m.ID}, append(when, queue.In(lane))...)
 	})
 }
 
-// cancelable returns an error if a merge request has no auto-merge that could be
+// cancelable returns an error if a merge request has no auto-merge that can be
 // canceled.
 func (m *MergeRequest) cancelable() error {
 	switch {
@@ -321,9 +323,8 @@ func (s *Service) CancelAuto(ctx context.Context, by actor.Actor, ref project.Re
 	return s.Get(ctx, by, project.RefTo(in.ID), iid)
 }
 
-// PipelineEnded adds background jobs that merge the merge requests waiting for
-// the pipelines of a commit. It is called in the transaction in which one of
-// the pipelines ends.
+// PipelineEnded adds background jobs that merge the merge requests waiting for the
+// pipelines of a commit. It is called in the transaction in which a pipeline ends.
 func (s *Service) PipelineEnded(ctx context.Context, tx *db.Tx, sha string) error {
 	ids, err := findWaiting(ctx, tx, sha)
 	if err != nil {
@@ -337,9 +338,9 @@ func (s *Service) PipelineEnded(ctx context.Context, tx *db.Tx, sha string) erro
 	return nil
 }
 
-// OfPipeline returns the open merge requests whose head a pipeline of a project
-// has run for. ref is the branch, or the ref of a merge request. The caller acts
-// for the system.
+// OfPipeline returns the open merge requests whose head is the commit of a pipeline
+// of a project. ref is the branch, or the ref of a merge request. It does not check
+// permissions.
 func (s *Service) OfPipeline(ctx context.Context, q db.Q, projectID int64, ref, sha string) ([]*MergeRequest, error) {
 	var iid int64
 	if rest, ok := strings.CutPrefix(ref, "refs/merge-requests/"); ok {
@@ -388,10 +389,10 @@ func (s *Service) workAutoMerge(ctx context.Context, w autoWork) error {
 	}
 	a.Auto, a.waited = false, true
 	_, err = s.Merge(ctx, by, project.RefTo(m.ProjectID), m.IID, a)
-	return ignoreRefusal(err) // the merge request shows what blocks it
+	return ignoreRefusal(err) // the detailed merge status shows what blocks the merge
 }
 
-// refusal returns the message of an error for users; empty for other errors.
+// refusal returns the text of an expected error, for users; empty for other errors.
 func refusal(err error) string {
 	if e, ok := asRefusal(err); ok {
 		return e.Text

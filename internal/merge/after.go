@@ -65,9 +65,9 @@ func (s *Service) workMerged(ctx context.Context, w mergedWork) error {
 	return nil
 }
 
-// closeIssue closes an issue if the actor has permission. The system note in
-// another project does not name the merge request, because not all readers of
-// the issue can see it.
+// closeIssue closes an issue if the actor has permission. The system note on an
+// issue of another project does not name the merge request, because not all readers
+// of the issue can see it.
 func (s *Service) closeIssue(ctx context.Context, by actor.Actor, in *project.Project, i *plan.Issue, via string) error {
 	if i.State != plan.Opened {
 		return nil
@@ -80,8 +80,8 @@ func (s *Service) closeIssue(ctx context.Context, by actor.Actor, in *project.Pr
 	return ignoreRefusal(err)
 }
 
-// removeSource deletes the source branch of a merged merge request, unless it
-// was changed since, is protected, or the actor may not push to it.
+// removeSource deletes the source branch of a merged merge request, unless it was
+// changed since, is protected, or the actor may not push to it.
 func (s *Service) removeSource(ctx context.Context, by actor.Actor, m *MergeRequest) error {
 	source, err := s.system(ctx, m.SourceProjectID)
 	if err != nil || source == nil {
@@ -93,15 +93,15 @@ func (s *Service) removeSource(ctx context.Context, by actor.Actor, m *MergeRequ
 	return ignoreRefusal(s.Repos.DeleteBranchAt(ctx, by, project.RefTo(source.ID), m.SourceBranch, git.OID(m.Head)))
 }
 
-// closeByCommits adds cross references to what the commits of a push to the
-// default branch mention, and closes the issues that closing patterns name.
+// closeByCommits adds cross-references to the objects that the commits of a push to
+// the default branch mention, and closes the issues that closing patterns reference.
 func (s *Service) closeByCommits(ctx context.Context, in *project.Project, w landedWork) error {
 	if w.Old == string(git.ZeroOID) {
 		return nil
 	}
 	page, err := s.Repos.CommitsOf(ctx, in, git.OID(w.Old), git.OID(w.New), db.Paging{Limit: maxRead})
 	if errs.Is(err, errs.KindNotFound) {
-		return nil // overwritten by another push
+		return nil // a commit was overwritten by another push
 	}
 	if err != nil {
 		return err
@@ -144,7 +144,7 @@ func (s *Service) closeByCommits(ctx context.Context, in *project.Project, w lan
 	return nil
 }
 
-// noteCommit adds cross references to what a commit mentions.
+// noteCommit adds cross-references to the objects that a commit mentions.
 func (s *Service) noteCommit(ctx context.Context, by actor.Actor, in *project.Project, c *git.Commit) error {
 	crossed, err := s.Plan.Mentioned(ctx, by, in, c.Message)
 	if err != nil || len(crossed) == 0 {

@@ -20,12 +20,11 @@ type ApproveOptions struct {
 	Password string // of the actor, if the project requires it
 }
 
-// Approve approves a merge request for an eligible approver: a Developer or
-// above, or a user whom a rule names; not its author and users who committed,
-// where the project prevents that. NotFound; Unauthorized if the actor may not
-// approve or has already approved, or the password is wrong; Forbidden in an
-// archived project; NotAllowed if it is not open; Conflict if the head is not
-// SHA.
+// Approve approves a merge request for an eligible approver: a Developer or above,
+// or a user listed in a rule. If the project prevents it, the author and users who
+// committed are not eligible. NotFound; Unauthorized if the actor may not approve or
+// has already approved, or the password is wrong; Forbidden in an archived project;
+// NotAllowed if it is not open; Conflict if the head is not SHA.
 func (s *Service) Approve(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, o ApproveOptions) (*MergeRequest, *Approvals, error) {
 	in, m, err := s.checkApproval(ctx, by, ref, iid, o)
 	if err != nil {
@@ -110,13 +109,13 @@ func (s *Service) approvable(ctx context.Context, by actor.Actor, ref project.Re
 	return in, m, s.complete(ctx, by, in, m)
 }
 
-// notOpen is the error for an approval of a merge request that is not open.
+// notOpen returns the error for an approval of a merge request that is not open.
 func notOpen(m *MergeRequest) error {
 	return &errs.Error{Kind: errs.KindNotAllowed, Text: "405 Method Not Allowed - The merge request is " + string(m.State) + ". Only open merge requests can be approved.", Bare: true}
 }
 
-// noteApproval records a change of approvals: as a system note, for an approval
-// as an activity event, and by email.
+// noteApproval records a change of approvals as a system note and, for an approval,
+// as an activity event, and notifies users.
 func (s *Service) noteApproval(ctx context.Context, tx *db.Tx, by actor.Actor, m *MergeRequest, text string, e notify.EventType, kind ChangeKind) error {
 	if err := touchRequest(ctx, tx, m.ID, s.Now()); err != nil {
 		return err
@@ -171,9 +170,9 @@ func (s *Service) Unapprove(ctx context.Context, by actor.Actor, ref project.Ref
 	return s.ApprovalState(ctx, by, project.RefTo(in.ID), iid)
 }
 
-// ResetApprovals removes all approvals of a merge request. Only bot users of
-// project and group access tokens with the Developer role may. NotFound;
-// Unauthorized; NotAllowed if it is not open.
+// ResetApprovals removes all approvals of a merge request. Requires a bot user of a
+// project or group access token with the Developer role. NotFound; Unauthorized;
+// NotAllowed if it is not open.
 func (s *Service) ResetApprovals(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) error {
 	in, m, err := s.approvable(ctx, by, ref, iid)
 	if err != nil {
@@ -198,8 +197,8 @@ func (s *Service) ResetApprovals(ctx context.Context, by actor.Actor, ref projec
 	return nil
 }
 
-// dropApprovals removes the approvals of some users, or all with nil. how says in
-// the system note what caused it.
+// dropApprovals removes the approvals of the given users, or all with nil. how is
+// the end of the system note; it gives the cause.
 func (s *Service) dropApprovals(ctx context.Context, tx *db.Tx, by actor.Actor, m *MergeRequest, userIDs []int64, how string) error {
 	ids, err := deleteApprovals(ctx, tx, m.ID, userIDs)
 	if err != nil || len(ids) == 0 {
@@ -232,9 +231,9 @@ func sentence(names []string) string {
 	return at[0]
 }
 
-// resetOnPush removes all approvals if the project does so when commits are
-// pushed. It is called in the transaction that changes the head or the target
-// branch, so that no approval counts for commits that the approver has not seen.
+// resetOnPush removes all approvals if the project settings require this after a
+// push. It is called in the transaction that changes the head or the target branch,
+// so that no approval counts for commits that the approver has not seen.
 func (s *Service) resetOnPush(ctx context.Context, tx *db.Tx, by actor.Actor, m *MergeRequest, how string) error {
 	settings, err := project.SettingsOf(ctx, tx, m.ProjectID)
 	if err != nil || !settings.Approvals.ResetOnPush {
@@ -243,14 +242,13 @@ func (s *Service) resetOnPush(ctx context.Context, tx *db.Tx, by actor.Actor, m 
 	return s.dropApprovals(ctx, tx, by, m, nil, how)
 }
 
-// The causes of a reset, for system notes.
+// The causes of a reset, as they end the system note.
 const (
 	byPush   = " by pushing to the branch"
 	byTarget = " by changing the target branch"
 )
 
-// approvedBy returns the trailers of the users who approved, for the message of
-// the merge commit.
+// approvedBy returns the Approved-by trailers for the message of the merge commit.
 func (s *Service) approvedBy(ctx context.Context, m *MergeRequest) ([]string, error) {
 	given, err := findApprovals(ctx, s.DB, []int64{m.ID})
 	if err != nil {
@@ -267,7 +265,7 @@ func (s *Service) approvedBy(ctx context.Context, m *MergeRequest) ([]string, er
 	return lines, nil
 }
 
-// reviewedBy returns the trailers of the reviewers who have reviewed.
+// reviewedBy returns the Reviewed-by trailers of the reviewers who have reviewed.
 func (s *Service) reviewedBy(ctx context.Context, m *MergeRequest) ([]string, error) {
 	rows, err := findReviewers(ctx, s.DB, m.ID)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 // ApprovalConfig are the approval settings that apply in a project.
 type ApprovalConfig struct {
 	project.ApprovalSettings
-	Locked project.ApprovalLimits // by the top-level group
+	Locked project.ApprovalLimits // enforced by the top-level group
 }
 
 func approvalConfig(in *project.Project) ApprovalConfig {
@@ -27,9 +27,9 @@ func (s *Service) ApprovalConfig(ctx context.Context, by actor.Actor, ref projec
 	return approvalConfig(in), nil
 }
 
-// ConfigureApprovals changes the approval settings of a project, for Maintainers
-// and above. Settings that the top-level group enforces are stored, but have no
-// effect while it does. NotFound; Forbidden; Invalid.
+// ConfigureApprovals changes the approval settings of a project, for Maintainers and
+// above. Settings that the top-level group enforces are saved, but have no effect as
+// long as it enforces them. NotFound; Forbidden; Invalid.
 func (s *Service) ConfigureApprovals(ctx context.Context, by actor.Actor, ref project.Ref, change func(*project.ApprovalSettings)) (ApprovalConfig, error) {
 	in, err := s.manageRules(ctx, by, ref)
 	if err != nil {

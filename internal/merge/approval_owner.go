@@ -20,7 +20,7 @@ import (
 	"svc/internal/user"
 )
 
-// ownersFile finds the file CODEOWNERS in a commit; nil if there is none.
+// ownersFile returns the file CODEOWNERS of a commit; nil if there is none.
 func (s *Service) ownersFile(ctx context.Context, in *project.Project, at git.OID) (*repo.FileBlob, error) {
 	for _, path := range codeowners.Paths() {
 		f, err := s.Repos.FileBlob(ctx, actor.System(), project.RefTo(in.ID), path, string(at))
@@ -32,7 +32,7 @@ func (s *Service) ownersFile(ctx context.Context, in *project.Project, at git.OI
 	return nil, nil
 }
 
-// ownersCache remembers which CODEOWNERS file commits have.
+// ownersCache caches the object IDs of the CODEOWNERS files of commits.
 type ownersCache struct {
 	mu    sync.Mutex
 	known *lru.Map[ownersKey, string] // object ID of the file; empty: none
@@ -43,8 +43,8 @@ type ownersKey struct {
 	commit    git.OID
 }
 
-// ownersID returns the object ID of CODEOWNERS in a commit; empty if there is
-// none. A commit never changes, so that the answer is remembered.
+// ownersID returns the object ID of CODEOWNERS in a commit; empty if there is none.
+// It is cached, because a commit never changes.
 func (s *Service) ownersID(ctx context.Context, in *project.Project, at git.OID) (string, error) {
 	c, key := &s.owners, ownersKey{in.ID, at}
 	c.mu.Lock()
@@ -69,11 +69,11 @@ func (s *Service) ownersID(ctx context.Context, in *project.Project, at git.OID)
 	return id, nil
 }
 
-// maxOwnersKnown bounds what is remembered: about 200 bytes each.
+// maxOwnersKnown is the maximum size of ownersCache; an entry takes about 200 bytes.
 const maxOwnersKnown = 4000
 
-// checkOwners brings the rules for code owners up to date, and with them whether
-// the merge request lacks approvals.
+// checkOwners updates the code owner rules, and then whether the merge request lacks
+// approvals.
 func (s *Service) checkOwners(ctx context.Context, in *project.Project, m *MergeRequest, target git.OID) error {
 	synced, err := s.syncOwners(ctx, in, m, target)
 	if err != nil || !synced {
@@ -82,7 +82,7 @@ func (s *Service) checkOwners(ctx context.Context, in *project.Project, m *Merge
 	return s.checkApprovals(ctx, []*MergeRequest{m}, map[int64]*project.Project{in.ID: in})
 }
 
-// readOwners parses the file.
+// readOwners parses the file CODEOWNERS.
 func readOwners(ctx context.Context, f *repo.FileBlob) (*codeowners.File, error) {
 	if f == nil {
 		return &codeowners.File{}, nil
@@ -99,9 +99,9 @@ func readOwners(ctx context.Context, f *repo.FileBlob) (*codeowners.File, error)
 	return codeowners.Parse(string(text)), nil
 }
 
-// syncOwners makes the rules for code owners from the file CODEOWNERS of the
-// target branch and the changed files of the newest version, unless that is
-// done. It reports whether it did so.
+// syncOwners creates the code owner rules from the file CODEOWNERS of the target
+// branch and the changed files of the newest version, unless they are up to date. It
+// reports whether it changed them.
 func (s *Service) syncOwners(ctx context.Context, in *project.Project, m *MergeRequest, target git.OID) (bool, error) {
 	if m.State != Opened || m.Version == nil || target == "" {
 		return false, nil
@@ -128,7 +128,7 @@ func (s *Service) syncOwners(ctx context.Context, in *project.Project, m *MergeR
 			return err
 		}
 		if newest, err := newestVersion(ctx, tx, m.ID); err != nil || newest.ID != m.Version.ID {
-			return err // the next reader does it
+			return err // the next read tries again
 		}
 		if err := deleteOwnerRules(ctx, tx, m.ID); err != nil {
 			return err
@@ -146,7 +146,7 @@ func (s *Service) syncOwners(ctx context.Context, in *project.Project, m *MergeR
 	return true, nil
 }
 
-// ownerRules returns the rules for the code owners of the changed files.
+// ownerRules returns the code owner rules for the changed files.
 func (s *Service) ownerRules(ctx context.Context, in *project.Project, m *MergeRequest, target git.OID) ([]*ApprovalRule, error) {
 	f, err := s.ownersFile(ctx, in, target)
 	if err != nil {
@@ -167,8 +167,8 @@ func (s *Service) ownerRules(ctx context.Context, in *project.Project, m *MergeR
 	return rules, err
 }
 
-// matching returns the entries that own some paths; all if the paths are nil,
-// which means that they are not known.
+// matching returns the entries that match any of the paths; all entries if the paths
+// are nil, which means unknown.
 func matching(file *codeowners.File, paths []string) []*codeowners.Entry {
 	if paths != nil {
 		return file.Matching(paths)
@@ -180,7 +180,7 @@ func matching(file *codeowners.File, paths []string) []*codeowners.Entry {
 	return slices.DeleteFunc(all, func(e *codeowners.Entry) bool { return e.Owners.Empty() })
 }
 
-// changedPaths returns the paths of files that differ between two commits; nil
+// changedPaths returns the paths of the files that differ between two commits; nil
 // if there are too many.
 func (s *Service) changedPaths(ctx context.Context, in *project.Project, from, to git.OID) ([]string, error) {
 	d, err := s.Repos.DiffOf(ctx, in, from, to, git.DiffOptions{MaxFiles: 1, MaxLines: 1})
@@ -206,12 +206,13 @@ func pathsOf(d *git.Diff) []string {
 	return paths
 }
 
-// maxOwnedShown is the number of files that the message to a refused push lists.
+// maxOwnedShown is the maximum number of files listed in the message to a rejected
+// push.
 const maxOwnedShown = 5
 
 // CheckPush returns why an actor may not push a change to a branch that requires
-// the approval of code owners: it changes files that they do not own. Sections
-// whose approval is optional do not count.
+// code owner approval: the change contains files that other users own. Optional
+// sections are ignored.
 func (s *Service) CheckPush(ctx context.Context, by actor.Actor, in *project.Project, r git.Repo, c *git.RefChange) (string, error) {
 	f, err := s.ownersFile(ctx, in, c.Old)
 	if err != nil || f == nil {
@@ -243,8 +244,8 @@ func (s *Service) CheckPush(ctx context.Context, by actor.Actor, in *project.Pro
 		"Files that match %s: %s", branch, f.Path, shown), nil
 }
 
-// ownedByOthers returns which of some files have owners whose approval is
-// required, none of whom is the actor.
+// ownedByOthers returns the paths that match an entry of a required section that
+// does not list the actor as an owner.
 func (s *Service) ownedByOthers(ctx context.Context, by actor.Actor, in *project.Project, owned []codeowners.OwnedPath) ([]string, error) {
 	var entries []*codeowners.Entry
 	mine := map[*codeowners.Entry]bool{}
@@ -278,7 +279,7 @@ func (s *Service) ownedByOthers(ctx context.Context, by actor.Actor, in *project
 	return others, nil
 }
 
-// entryRules makes rules from entries of CODEOWNERS. Owners who do not exist are
+// entryRules creates rules from entries of CODEOWNERS. Owners who do not exist are
 // left out.
 func (s *Service) entryRules(ctx context.Context, in *project.Project, entries []*codeowners.Entry) ([]*ApprovalRule, error) {
 	var names, emails []string
@@ -323,9 +324,9 @@ func (s *Service) entryRules(ctx context.Context, in *project.Project, entries [
 	return list, nil
 }
 
-// ownersPushed returns the code owners of the files that changed between two
-// heads of a merge request: their approvals are removed, if the project does so.
-// nil means all approvals.
+// ownersPushed returns the approvers who own files that changed between two heads of
+// a merge request, if the project removes their approvals on push. nil means all
+// approvers.
 func (s *Service) ownersPushed(ctx context.Context, in *project.Project, m *MergeRequest, v *Version) ([]int64, error) {
 	none := []int64{}
 	if !in.MergeSettings().Approvals.SelectiveRemovals || in.MergeSettings().Approvals.ResetOnPush || v.was == "" || v.was == v.Head || v.Start == "" {
@@ -341,7 +342,7 @@ func (s *Service) ownersPushed(ctx context.Context, in *project.Project, m *Merg
 	}
 	paths, err := s.changedPaths(ctx, in, git.OID(v.was), git.OID(v.Head))
 	if errs.Is(err, errs.KindNotFound) {
-		return nil, nil // the previous head does not exist any more
+		return nil, nil // the previous head no longer exists
 	}
 	if err != nil {
 		return none, err
@@ -367,11 +368,12 @@ func (s *Service) ownersPushed(ctx context.Context, in *project.Project, m *Merg
 	return slices.DeleteFunc(approversOf(given), func(id int64) bool { return !slices.Contains(none, id) }), nil
 }
 
-// maxCommitters is the number of commits of a version whose committers are read.
+// maxCommitters is the maximum number of commits of a version whose committers are
+// read.
 const maxCommitters = 10_000
 
-// committersOf returns the users who committed to a version. commits are the
-// newest ones, up to maxRead.
+// committersOf returns the users who committed to a version. commits are its newest
+// commits, up to maxRead.
 func (s *Service) committersOf(ctx context.Context, in *project.Project, v *Version, commits []*git.Commit) ([]int64, error) {
 	emails := map[string]bool{}
 	for offset := 0; len(commits) > 0 && offset < maxCommitters; {
@@ -404,18 +406,18 @@ func (s *Service) committersOf(ctx context.Context, in *project.Project, v *Vers
 	return slices.Compact(ids), nil
 }
 
-// FileOwners are the code owners of a file by an entry of CODEOWNERS.
+// FileOwners are the code owners of a file according to one entry of CODEOWNERS.
 type FileOwners struct {
 	Section string
 	Pattern string
 	Users   []*user.User
-	Groups  []*project.Namespace // those that the actor sees
+	Groups  []*project.Namespace // only groups that the actor can see
 	Roles   []project.Level
 }
 
-// CodeOwners returns the code owners of a file in a commit, by the file
-// CODEOWNERS there, to users who can read the code. The path of CODEOWNERS is
-// empty if there is none. NotFound.
+// CodeOwners returns the code owners of a file in a commit and the path of the
+// CODEOWNERS file of that commit, for users who can read the code. The path is empty
+// if there is none. NotFound.
 func (s *Service) CodeOwners(ctx context.Context, by actor.Actor, ref project.Ref, commit git.OID, path string) (in string, list []FileOwners, err error) {
 	p, err := s.Projects.ReadCode(ctx, by, ref)
 	if err != nil {

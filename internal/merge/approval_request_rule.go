@@ -12,9 +12,9 @@ import (
 	"svc/internal/project"
 )
 
-// checkRules returns an error if the actor may not change the approval rules of
-// a merge request that they can see: Developers and above may, while it is open
-// and the project allows it.
+// checkRules returns an error if the actor may not change the approval rules of a
+// merge request that they can see. Developers and above may, while it is open and
+// the project allows it.
 func (m *MergeRequest) checkRules(by actor.Actor, in *project.Project) error {
 	if err := changeable(by, in); err != nil {
 		return err
@@ -31,8 +31,8 @@ func (m *MergeRequest) checkRules(by actor.Actor, in *project.Project) error {
 	return nil
 }
 
-// RequestRules lists the approval rules of a merge request itself, with those for
-// code owners, for signed-in users who can see it. NotFound.
+// RequestRules lists the approval rules of a merge request, including code owner
+// rules but not the project rules, for signed-in users who can see it. NotFound.
 func (s *Service) RequestRules(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, p db.Paging) (db.Page[*ApprovalRule], error) {
 	in, list, err := s.viewRequestRules(ctx, by, ref, iid)
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *Service) viewRequestRules(ctx context.Context, by actor.Actor, ref proj
 	if err := by.RequireUser(); err != nil {
 		return nil, nil, err
 	}
-	if err := s.complete(ctx, by, in, m); err != nil { // the rules for code owners
+	if err := s.complete(ctx, by, in, m); err != nil { // creates the code owner rules
 		return nil, nil, err
 	}
 	list, err := findRequestRules(ctx, s.DB, []int64{m.ID})
@@ -81,8 +81,8 @@ func (s *Service) fillRequestRules(ctx context.Context, by actor.Actor, in *proj
 	return s.fillSources(ctx, by, in, list...)
 }
 
-// changeRules changes the approval rules of a merge request in a transaction. f
-// gets its own rules, without those for code owners.
+// changeRules changes the approval rules of a merge request in a transaction. own
+// are its rules without code owner rules.
 func (s *Service) changeRules(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, f func(tx *db.Tx, in *project.Project, m *MergeRequest, own []*ApprovalRule) error) error {
 	in, m, err := s.request(ctx, by, ref, iid)
 	if err != nil {
@@ -115,7 +115,7 @@ func (s *Service) changeRules(ctx context.Context, by actor.Actor, ref project.R
 	return nil
 }
 
-// copied is a copy of a rule of a project for a merge request.
+// copied returns a copy of a project rule for a merge request.
 func (r *ApprovalRule) copied(m *MergeRequest) *ApprovalRule {
 	c := &ApprovalRule{
 		ProjectID: r.ProjectID, RequestID: &m.ID, Type: r.Type, Name: r.Name, Required: r.Required, CreatedAt: r.CreatedAt,
@@ -127,8 +127,8 @@ func (r *ApprovalRule) copied(m *MergeRequest) *ApprovalRule {
 	return c
 }
 
-// inherited returns copies of the rules of the project that apply to a merge
-// request, which has no rules of its own yet.
+// inherited returns copies of the project rules that apply to a merge request
+// without rules.
 func (s *Service) inherited(ctx context.Context, in *project.Project, m *MergeRequest) ([]*ApprovalRule, error) {
 	projects := map[int64]*project.Project{in.ID: in}
 	cases, err := s.approvalCases(ctx, []*MergeRequest{m}, projects, s.newEligibility(projects))
@@ -144,9 +144,9 @@ func (s *Service) inherited(ctx context.Context, in *project.Project, m *MergeRe
 	return list, nil
 }
 
-// CreateRequestRule creates an approval rule of a merge request, for Developers
-// and above. The first one also copies the rules of the project, which those of
-// the merge request replace. NotFound; Forbidden; Invalid.
+// CreateRequestRule creates an approval rule of a merge request, for Developers and
+// above. The rules of a merge request replace the project rules, so these are copied
+// with the first one. NotFound; Forbidden; Invalid.
 func (s *Service) CreateRequestRule(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, f RuleFields) (*ApprovalRule, error) {
 	in, m, err := s.request(ctx, by, ref, iid)
 	if err != nil {
@@ -204,8 +204,8 @@ func (s *Service) CreateRequestRule(ctx context.Context, by actor.Actor, ref pro
 	return s.RequestRule(ctx, by, project.RefTo(in.ID), iid, r.ID)
 }
 
-// replacedBy reports whether a new rule replaces a copied rule: both are made
-// from the same rule of the project, or both are for any approver.
+// replacedBy reports whether a new rule replaces a copied rule: both are copies of
+// the same project rule, or both are for any approver.
 func (r *ApprovalRule) replacedBy(by *ApprovalRule) bool {
 	return r.SourceID != nil && by.SourceID != nil && *r.SourceID == *by.SourceID || r.Type == AnyApprover && by.Type == AnyApprover
 }
@@ -257,8 +257,8 @@ func (s *Service) UpdateRequestRule(ctx context.Context, by actor.Actor, ref pro
 	return s.RequestRule(ctx, by, project.RefTo(in.ID), iid, id)
 }
 
-// DeleteRequestRule deletes an approval rule of a merge request, for Developers
-// and above. After the last one those of the project apply again. NotFound;
+// DeleteRequestRule deletes an approval rule of a merge request, for Developers and
+// above. After the last one is deleted, the project rules apply again. NotFound;
 // Forbidden.
 func (s *Service) DeleteRequestRule(ctx context.Context, by actor.Actor, ref project.Ref, iid, id int64) error {
 	in, m, err := s.request(ctx, by, ref, iid)
@@ -283,8 +283,8 @@ func (s *Service) DeleteRequestRule(ctx context.Context, by actor.Actor, ref pro
 	})
 }
 
-// ResetRequestRules deletes the approval rules of a merge request, so that those
-// of the project apply again, for Developers and above. NotFound; Forbidden.
+// ResetRequestRules deletes the approval rules of a merge request, so that the
+// project rules apply again, for Developers and above. NotFound; Forbidden.
 func (s *Service) ResetRequestRules(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) error {
 	return s.changeRules(ctx, by, ref, iid, func(tx *db.Tx, in *project.Project, m *MergeRequest, own []*ApprovalRule) error {
 		for _, r := range own {

@@ -24,11 +24,11 @@ type RuleType string
 const (
 	AnyApprover RuleType = "any_approver" // all users who may approve
 	Regular     RuleType = "regular"      // users and groups
-	CodeOwner   RuleType = "code_owner"   // made from CODEOWNERS; read-only
+	CodeOwner   RuleType = "code_owner"   // generated from CODEOWNERS; read-only
 )
 
-// ApprovalRule requires a number of approvals. It belongs to a project, or to a
-// merge request whose rules replace those of the project.
+// ApprovalRule requires a number of approvals. It belongs to a project or to a merge
+// request; the rules of a merge request replace the project rules.
 type ApprovalRule struct {
 	ID           int64
 	ProjectID    int64
@@ -46,21 +46,21 @@ type ApprovalRule struct {
 
 	// The following fields are set by fillRules.
 	Users        []*user.User
-	Groups       []*project.Namespace // those that the actor sees
-	HiddenGroups bool                 // there are others
+	Groups       []*project.Namespace // only groups that the actor can see
+	HiddenGroups bool                 // the rule has groups that the actor cannot see
 	Branches     []*repo.Protected
 	Eligible     []*user.User // who may approve; empty for any approver
 	Source       *ApprovalRule
 }
 
-// Overridden reports whether a rule of a merge request differs from the rule
+// Overridden reports whether a rule of a merge request differs from the project rule
 // that it was copied from.
 func (r *ApprovalRule) Overridden() bool {
 	s := r.Source
 	return s != nil && (s.Name != r.Name || s.Required != r.Required || !slices.Equal(s.userIDs, r.userIDs) || !slices.Equal(s.groupIDs, r.groupIDs))
 }
 
-// applies reports whether a rule of a project is for a target branch.
+// applies reports whether a project rule applies to a target branch.
 func (r *ApprovalRule) applies(protected []*repo.Protected, branch string) bool {
 	if !r.AllProtected && len(r.branchIDs) == 0 {
 		return true
@@ -70,8 +70,8 @@ func (r *ApprovalRule) applies(protected []*repo.Protected, branch string) bool 
 	})
 }
 
-// RuleFields are changes to an approval rule; nil leaves the default or the
-// current value.
+// RuleFields are changes to an approval rule; nil keeps the default or the current
+// value.
 type RuleFields struct {
 	Name               *string
 	Type               RuleType // of a new rule
@@ -104,8 +104,8 @@ func (s *Service) viewRules(ctx context.Context, by actor.Actor, ref project.Ref
 	return in, by.RequireUser()
 }
 
-// manageRules returns a project to those who may change its approval settings
-// and rules: Maintainers and above.
+// manageRules returns a project to users who may change its approval settings and
+// rules: Maintainers and above.
 func (s *Service) manageRules(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error) {
 	return s.Projects.RequireChange(ctx, by, ref, project.MergePart, project.Maintainer)
 }
@@ -125,9 +125,9 @@ func (s *Service) ProjectRules(ctx context.Context, by actor.Actor, ref project.
 	return page, s.fillRules(ctx, by, in, page.Items...)
 }
 
-// projectRules returns the rules of a project. The setting of the project is the
-// number of approvals of the rule for any approver: the rule is created if only
-// the setting exists.
+// projectRules returns the rules of a project. The number of approvals of the rule
+// for any approver is a project setting: if only the setting exists, the rule is
+// created.
 func (s *Service) projectRules(ctx context.Context, in *project.Project) ([]*ApprovalRule, error) {
 	list, err := s.ownRules(ctx, s.DB, in)
 	if err != nil || in.MergeSettings().Approvals.BeforeMerge == 0 || slices.ContainsFunc(list, isAny) {
@@ -155,7 +155,7 @@ const anyName = "All Members"
 
 func isAny(r *ApprovalRule) bool { return r.Type == AnyApprover }
 
-// freeName returns a name that no rule has.
+// freeName returns the name, with a number appended if a rule in list has it.
 func freeName(list []*ApprovalRule, name string) string {
 	free := name
 	for n := 2; slices.ContainsFunc(list, func(r *ApprovalRule) bool { return r.Name == free }); n++ {
@@ -176,7 +176,7 @@ func (s *Service) ownRules(ctx context.Context, q db.Q, in *project.Project) ([]
 	return list, nil
 }
 
-// adopt sets what a rule of a project has from its settings.
+// adopt sets the fields of a project rule that are stored in the project settings.
 func (r *ApprovalRule) adopt(in *project.Project) {
 	if r.Type == AnyApprover && r.RequestID == nil {
 		r.Required = in.MergeSettings().Approvals.BeforeMerge
@@ -249,8 +249,8 @@ func (s *Service) CreateProjectRule(ctx context.Context, by actor.Actor, ref pro
 	return s.savedRule(ctx, by, in, r)
 }
 
-// savedRule saves the number of approvals of the rule for any approver as the
-// setting of the project, and returns the rule.
+// savedRule saves the number of approvals of the rule for any approver in the
+// project settings, and returns the rule.
 func (s *Service) savedRule(ctx context.Context, by actor.Actor, in *project.Project, r *ApprovalRule) (*ApprovalRule, error) {
 	if r.Type == AnyApprover && r.Required != in.MergeSettings().Approvals.BeforeMerge {
 		_, err := s.ConfigureApprovals(ctx, by, project.RefTo(in.ID), func(a *project.ApprovalSettings) { a.BeforeMerge = r.Required })
@@ -261,7 +261,7 @@ func (s *Service) savedRule(ctx context.Context, by actor.Actor, in *project.Pro
 	return s.ProjectRule(ctx, by, project.RefTo(in.ID), r.ID)
 }
 
-// room checks that a rule can be added to, or saved among, others.
+// room validates that a rule can be saved alongside the others in list. Invalid.
 func room(list []*ApprovalRule, r *ApprovalRule) error {
 	if r.ID == 0 && len(list) >= maxRules {
 		return errs.Invalid("There are too many approval rules (maximum is %d)", maxRules)
@@ -278,7 +278,7 @@ func room(list []*ApprovalRule, r *ApprovalRule) error {
 	return nil
 }
 
-// applyRule sets and checks the fields of a rule.
+// applyRule sets and validates the fields of a rule.
 func (s *Service) applyRule(ctx context.Context, by actor.Actor, in *project.Project, r *ApprovalRule, f RuleFields) error {
 	patch.Set(&r.Name, f.Name)
 	patch.Set(&r.Required, f.Required)
@@ -351,8 +351,8 @@ func (s *Service) applyRuleUsers(ctx context.Context, in *project.Project, r *Ap
 	return nil
 }
 
-// applyRuleGroups sets the groups of a rule. Groups that the actor does not see
-// are kept, unless they are removed explicitly.
+// applyRuleGroups sets the groups of a rule. Groups that the actor cannot see are
+// kept, unless they are removed explicitly.
 func (s *Service) applyRuleGroups(ctx context.Context, by actor.Actor, r *ApprovalRule, f RuleFields) error {
 	if f.GroupIDs == nil && !f.RemoveHiddenGroups {
 		return nil
@@ -489,8 +489,7 @@ func (s *Service) recordRule(ctx context.Context, tx *db.Tx, by actor.Actor, in 
 	})
 }
 
-// fillRules reads what interfaces show of rules: users, groups, branches and
-// eligible approvers.
+// fillRules reads the users, groups, branches and eligible approvers of rules.
 func (s *Service) fillRules(ctx context.Context, by actor.Actor, in *project.Project, list ...*ApprovalRule) error {
 	if len(list) == 0 {
 		return nil
@@ -558,7 +557,7 @@ func (s *Service) usersAmong(ctx context.Context, ids []int64) (map[int64]*user.
 	return found, nil
 }
 
-// known returns those of the users that exist.
+// known returns the users with the given IDs that exist, in the order of ids.
 func known(users map[int64]*user.User, ids []int64) []*user.User {
 	list := []*user.User{}
 	for _, id := range ids {

@@ -32,9 +32,9 @@ type Approvals struct {
 	CanApprove  bool // the actor may approve now
 	HasApproved bool // the actor
 	CanEdit     bool // the actor may change the rules of the merge request
-	Password    bool // approvers enter their password
+	Password    bool // approvers must enter their password
 
-	completes bool // with the approval of the actor all rules are satisfied
+	completes bool // all rules are satisfied with the approval of the actor
 }
 
 // Approved reports whether all rules are satisfied.
@@ -47,7 +47,7 @@ func (a *Approvals) Waiting() []*RuleState {
 	return slices.DeleteFunc(slices.Clone(a.Rules), func(r *RuleState) bool { return r.Approved })
 }
 
-// RuleState is an approval rule as it applies to a merge request.
+// RuleState is an approval rule with its state for a merge request.
 type RuleState struct {
 	*ApprovalRule
 	ApprovedBy []*user.User
@@ -68,7 +68,7 @@ type eligibility struct {
 	members   map[int64][]int64           // direct members by group
 	roles     map[roleKey][]int64         // direct members by project and level
 	access    map[int64]map[int64]project.Access
-	admins    map[int64]bool // who of the approvers is one
+	admins    map[int64]bool // approvers who are administrators
 
 	rules     []*ApprovalRule
 	approvers map[int64][]int64 // by project
@@ -86,14 +86,14 @@ func (s *Service) newEligibility(projects map[int64]*project.Project) *eligibili
 	}
 }
 
-// expect adds a rule and users whose access will be asked for.
+// expect adds a rule, and users whose access load reads.
 func (b *eligibility) expect(r *ApprovalRule, approvers ...int64) {
 	b.rules = append(b.rules, r)
 	b.approvers[r.ProjectID] = append(b.approvers[r.ProjectID], approvers...)
 }
 
-// load reads what is needed for the expected rules, in a fixed number of queries
-// for each project.
+// load reads the data for the expected rules, in a fixed number of queries per
+// project.
 func (b *eligibility) load(ctx context.Context, s *Service) (err error) {
 	var groupIDs, approvers []int64
 	for _, r := range b.rules {
@@ -142,8 +142,7 @@ func (b *eligibility) load(ctx context.Context, s *Service) (err error) {
 	return nil
 }
 
-// named returns the users that a rule names: by themselves, by a group or by a
-// role.
+// named returns the users that a rule lists: individually, by group or by role.
 func (b *eligibility) named(r *ApprovalRule) []int64 {
 	ids := slices.Clone(r.userIDs)
 	for _, id := range r.groupIDs {
@@ -156,8 +155,8 @@ func (b *eligibility) named(r *ApprovalRule) []int64 {
 	return slices.Compact(ids)
 }
 
-// eligible returns the users that a rule names and who may approve: Reporters
-// and above, code owners need the Developer role.
+// eligible returns the users listed in a rule who may approve: Reporters and above;
+// for a code owner rule, Developers and above.
 func (b *eligibility) eligible(r *ApprovalRule) []int64 {
 	least := project.Reporter
 	if r.Type == CodeOwner {
@@ -166,7 +165,8 @@ func (b *eligibility) eligible(r *ApprovalRule) []int64 {
 	return slices.DeleteFunc(b.named(r), func(id int64) bool { return b.access[r.ProjectID][id].Level() < least })
 }
 
-// counts reports whether the approval of a user counts for any approver.
+// counts reports whether the approval of a user counts for the rule for any
+// approver.
 func (b *eligibility) counts(projectID, userID int64) bool {
 	return b.admins[userID] || b.access[projectID][userID].Level() >= project.Developer
 }
@@ -182,13 +182,13 @@ type approvalCase struct {
 }
 
 // barred reports whether a user may not approve because they are the author or
-// have committed.
+// committed to the merge request.
 func (c *approvalCase) barred(userID int64) bool {
 	set := c.in.MergeSettings().Approvals
 	return !set.AuthorApproval && userID == c.m.AuthorID || set.DisableCommitters && slices.Contains(c.committers, userID)
 }
 
-// evaluate applies the rules of a merge request.
+// evaluate returns the state of the approvals of a merge request.
 func (b *eligibility) evaluate(c *approvalCase) *Approvals {
 	a := &Approvals{Overwritten: c.overwritten, Given: c.given, Password: c.in.MergeSettings().Approvals.PasswordToApprove}
 	for _, r := range c.rules {
@@ -270,8 +270,8 @@ func (s *Service) approvalCases(ctx context.Context, list []*MergeRequest, proje
 	return cases, nil
 }
 
-// chooseRules sets the rules that apply to a merge request: its own, or those of
-// the project for its target branch, and those for code owners.
+// chooseRules sets the rules that apply to a merge request: its own, or the project
+// rules for its target branch, and the code owner rules.
 func (s *Service) chooseRules(ctx context.Context, c *approvalCase, ofProjects, own []*ApprovalRule, b *eligibility) error {
 	var owners []*ApprovalRule
 	for _, r := range own {
@@ -327,7 +327,7 @@ func (b *eligibility) branches(ctx context.Context, s *Service, projectID int64)
 	return list, err
 }
 
-// checkApprovals sets which of some open merge requests lack approvals.
+// checkApprovals sets for open merge requests whether they lack approvals.
 func (s *Service) checkApprovals(ctx context.Context, list []*MergeRequest, projects map[int64]*project.Project) error {
 	b := s.newEligibility(projects)
 	cases, err := s.approvalCases(ctx, list, projects, b)
@@ -381,8 +381,8 @@ func (s *Service) ApprovalState(ctx context.Context, by actor.Actor, ref project
 	return m, a, err
 }
 
-// ApprovalsOf returns the approvals of a merge request that was read by Get for
-// this actor.
+// ApprovalsOf returns the approvals of a merge request that Get returned to this
+// actor.
 func (s *Service) ApprovalsOf(ctx context.Context, by actor.Actor, in *project.Project, m *MergeRequest) (*Approvals, error) {
 	return memo.Get(ctx, approvalsKey{by.ID, m.ID}, func() (*Approvals, error) { return s.readApprovals(ctx, by, in, m) })
 }
@@ -420,9 +420,9 @@ func (s *Service) readApprovals(ctx context.Context, by actor.Actor, in *project
 	return a, s.fillApprovals(ctx, by, in, a)
 }
 
-// mayApprove reports whether a user is an eligible approver: Developers and
-// above, and users whom a rule names; not the author and those who committed,
-// where the project prevents that.
+// mayApprove reports whether a user is an eligible approver: a Developer or above,
+// or a user listed in a rule. If the project prevents it, the author and users who
+// committed are not eligible.
 func (b *eligibility) mayApprove(by actor.Actor, c *approvalCase, a *Approvals) bool {
 	if by.ID <= 0 || c.barred(by.ID) {
 		return false
@@ -459,8 +459,7 @@ func (s *Service) fillApprovals(ctx context.Context, by actor.Actor, in *project
 	return nil
 }
 
-// fillSources sets the rules of the project that rules of a merge request were
-// copied from.
+// fillSources sets the project rules that rules of a merge request were copied from.
 func (s *Service) fillSources(ctx context.Context, by actor.Actor, in *project.Project, list ...*ApprovalRule) error {
 	if !slices.ContainsFunc(list, func(r *ApprovalRule) bool { return r.SourceID != nil }) {
 		return nil

@@ -21,11 +21,11 @@ type Can struct {
 	RequestChanges bool
 	RequestReview  bool // request another review from a reviewer
 	Bypass         bool // bypass requested changes
-	FollowUp       bool // create issues that continue threads
+	FollowUp       bool // create issues that resolve threads
 }
 
-// Can returns what an actor may do with a merge request, which was read by Get
-// for this actor.
+// Can returns what an actor may do with a merge request that Get returned to this
+// actor.
 func (m *MergeRequest) Can(by actor.Actor, in *project.Project) Can {
 	edit, change := m.CheckEdit(by, in) == nil, changeable(by, in) == nil
 	return Can{

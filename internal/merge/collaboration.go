@@ -9,7 +9,7 @@ import (
 )
 
 // CollaborationBranches implements repo.Collaboration: users who may merge a merge
-// request from a fork may push to its source branch, if its author allows it.
+// request from a fork may push to its source branch, if the author allows it.
 func (s *Service) CollaborationBranches(ctx context.Context, by actor.Actor, in *project.Project) ([]string, error) {
 	list, err := findCollaborations(ctx, s.DB, in.ID)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"svc/internal/project"
 )
 
-// commandTarget returns a merge request for the quick actions of an actor. A merge
-// request without an ID is a new one.
+// commandTarget returns a merge request as the target of quick actions of an actor.
+// A merge request without an ID is a new one.
 func (s *Service) commandTarget(by actor.Actor, in *project.Project, m *MergeRequest) *plan.CommandTarget {
 	on := &plan.CommandTarget{Issuable: &m.Issuable}
 	if m.ID == 0 {
@@ -41,7 +41,8 @@ func (s *Service) commandTarget(by actor.Actor, in *project.Project, m *MergeReq
 	return on
 }
 
-// handleCommands registers the quick actions that change repositories.
+// handleCommands registers the quick actions that run after the transaction of the
+// text: they change repositories, approvals and reviews.
 func (s *Service) handleCommands() {
 	s.Plan.OnCommand(plan.MergeKind, "merge", func(ctx context.Context, by actor.Actor, in *project.Project, i *plan.Issuable, _, head string) (string, error) {
 		m, err := s.Merge(ctx, by, project.RefTo(in.ID), i.IID, Acceptance{SHA: head, Auto: true})
@@ -84,8 +85,8 @@ func (s *Service) handleCommands() {
 	})
 }
 
-// createForIssue creates a branch for an issue, by default with the name that the
-// project gives such branches, and a draft merge request that closes the issue.
+// createForIssue creates a branch for an issue and a draft merge request that closes
+// the issue. Without a name, the branch is named by the template of the project.
 func (s *Service) createForIssue(ctx context.Context, by actor.Actor, in *project.Project, iid int64, branch string) (*MergeRequest, error) {
 	ref := project.RefTo(in.ID)
 	i, err := s.Plan.Issue(ctx, by, ref, iid)
@@ -109,7 +110,7 @@ func (s *Service) createForIssue(ctx context.Context, by actor.Actor, in *projec
 		return nil, err
 	}
 	title, description := fmt.Sprintf("Draft: Resolve %q", i.Title), fmt.Sprintf("Closes #%d", iid)
-	if i.Confidential { // readers of the merge request may not see its title
+	if i.Confidential { // readers of the merge request may not be allowed to see the issue title
 		title = fmt.Sprintf("Draft: Resolve #%d", iid)
 	}
 	if r := []rune(title); len(r) > plan.MaxTitle {
@@ -120,8 +121,7 @@ func (s *Service) createForIssue(ctx context.Context, by actor.Actor, in *projec
 	})
 }
 
-// commandResult returns the result of a quick action that the actor may not be
-// allowed to use.
+// commandResult returns the result of a quick action; Invalid if it was refused.
 func commandResult(done string, err error) (string, error) {
 	if errs.IsRefusal(err) {
 		return "", errs.Invalid("You cannot do that to this merge request now.")
@@ -148,8 +148,8 @@ func (m *MergeRequest) merge(f *Fields, out *plan.Outcome) {
 	}
 }
 
-// commands takes the quick actions out of the description of a new or existing
-// merge request, and adds their changes to the fields. It returns nil without any.
+// commands removes the quick actions from the description of a new or existing merge
+// request, and adds their changes to the fields. It returns nil if there are none.
 func (s *Service) commands(ctx context.Context, by actor.Actor, in *project.Project, m *MergeRequest, f *Fields) (*plan.Outcome, error) {
 	if f.Description == nil || *f.Description == m.Description {
 		return nil, nil
@@ -166,8 +166,8 @@ func (s *Service) commands(ctx context.Context, by actor.Actor, in *project.Proj
 	return out, err
 }
 
-// done runs the rest of the quick actions, and returns the merge request as it is
-// now.
+// done runs the quick actions that cannot be part of the transaction, and returns
+// the updated merge request.
 func (s *Service) done(ctx context.Context, by actor.Actor, in *project.Project, m *MergeRequest, out *plan.Outcome) (*MergeRequest, error) {
 	if err := out.After(ctx, &m.Issuable); err != nil {
 		return nil, fmt.Errorf("quick actions on merge request %d: %w", m.ID, err)

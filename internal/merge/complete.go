@@ -9,9 +9,9 @@ import (
 	"svc/internal/project"
 )
 
-// Complete suggests merge requests of a project for the text after "!", to users
-// who can read its merge requests: those whose number starts with it, or the newest
-// ones whose title contains it. NotFound.
+// Complete suggests merge requests of a project for the text after "!": those whose
+// number starts with the text, or the newest ones whose title contains it. Requires
+// read access to merge requests. NotFound.
 func (s *Service) Complete(ctx context.Context, by actor.Actor, ref project.Ref, text string) ([]*MergeRequest, error) {
 	in, err := s.Projects.RequireView(ctx, by, ref, project.MergePart)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"svc/internal/project"
 )
 
-// The limits of conflicts that can be resolved: files, bytes of one with conflict
-// markers, bytes of all, and sections of all.
+// Limits of conflicts that can be resolved: number of files, bytes of a file with
+// conflict markers, bytes of all files, and number of sections.
 const (
 	maxConflictFiles    = 50
 	maxConflictFile     = 200 << 10
@@ -41,8 +41,8 @@ type ConflictFile struct {
 	Sections []ConflictSection
 }
 
-// ConflictSection is a part of a file: lines that both sides share, or those of
-// the source branch (ours) and of the target branch (theirs).
+// ConflictSection is a part of a file: lines without a conflict, or the lines of the
+// source branch (ours) and of the target branch (theirs).
 type ConflictSection struct {
 	Conflict     bool
 	Lines        []string
@@ -84,7 +84,7 @@ func (s *Service) Conflicts(ctx context.Context, by actor.Actor, ref project.Ref
 	return c, nil
 }
 
-// read parses the conflicts.
+// read parses the conflicts into files and sections.
 func (c *ConflictSet) read(list []git.Conflict) {
 	if len(list) > maxConflictFiles {
 		c.Reason = fmt.Sprintf("There are conflicts in %d files. At most %d can be resolved here.", len(list), maxConflictFiles)
@@ -139,9 +139,8 @@ func unresolvable(c git.Conflict) string {
 
 func regular(mode string) bool { return mode == "100644" || mode == "100755" }
 
-// parseConflict splits a file at its conflict markers, whose labels are the
-// commits. It returns false if the file has no conflict, or one whose middle is
-// not clear.
+// parseConflict splits a file at its conflict markers, whose labels are the commits.
+// It returns false if there is no conflict, or if it is ambiguous where ours ends.
 func parseConflict(content, ours, theirs string) ([]ConflictSection, bool) {
 	const start, middle, end = "<<<<<<< ", "=======", ">>>>>>> "
 	var list []ConflictSection
@@ -177,15 +176,15 @@ func parseConflict(content, ours, theirs string) ([]ConflictSection, bool) {
 	return list, found && side == 0
 }
 
-// Resolution has the contents of the merge commit that resolves conflicts.
+// Resolution has the data of the merge commit that resolves conflicts.
 type Resolution struct {
 	Head, Target string // expected commits of the branches
 	Message      string // empty for the default
 	Files        map[string]FileResolution
 }
 
-// FileResolution is how the conflicts of a file are resolved: by its whole content,
-// or by a choice for each section with a conflict.
+// FileResolution resolves the conflicts of a file: with its whole content, or with a
+// choice for each section with a conflict.
 type FileResolution struct {
 	Content *string
 	Choices []string // ours or theirs

@@ -16,12 +16,12 @@ import (
 // maxContextCommits is the maximum number of context commits of a merge request.
 const maxContextCommits = 100
 
-// commitName is a commit ID, maybe abbreviated.
+// commitName matches a commit ID, which may be abbreviated.
 var commitName = regexp.MustCompile(`^[0-9a-fA-F]{7,64}$`)
 
-// ContextCommits lists the commits that were added to a merge request for context,
-// in the order in which they were added, for users who can see it and the
-// repository. Commits that were removed from the repository are left out. NotFound.
+// ContextCommits lists the context commits of a merge request in the order in which
+// they were added, for users who can see it and the repository. Commits that no
+// longer exist in the repository are left out. NotFound.
 func (s *Service) ContextCommits(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (*project.Project, []*git.Commit, error) {
 	in, m, err := s.request(ctx, by, ref, iid)
 	if err != nil {
@@ -48,9 +48,9 @@ func (s *Service) ContextCommits(ctx context.Context, by actor.Actor, ref projec
 	return in, list, nil
 }
 
-// AddContextCommits adds commits of the target project to a merge request for
-// context and returns them, for users who may edit it. NotFound; Forbidden; Invalid
-// if one of them does not exist, is a context commit already, or there are too many.
+// AddContextCommits adds commits of the target project to a merge request as context
+// commits and returns them, for users who may edit it. NotFound; Forbidden; Invalid
+// if a commit does not exist or is already a context commit, or there are too many.
 func (s *Service) AddContextCommits(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, names []string) (*project.Project, []*git.Commit, error) {
 	in, m, err := s.request(ctx, by, ref, iid)
 	if err != nil {

@@ -17,8 +17,7 @@ import (
 	"svc/internal/queue"
 )
 
-// Fields are changes to a merge request; nil leaves the default or the current
-// value.
+// Fields are changes to a merge request; nil keeps the default or the current value.
 type Fields struct {
 	plan.Fields
 	TargetBranch       *string
@@ -39,15 +38,15 @@ type NewRequest struct {
 	Fields
 	SourceBranch  string
 	TargetProject *int64 // default: the source project
-	Approvals     *int64 // that are required; nil: as the project does
+	Approvals     *int64 // number of required approvals; nil: as in the project settings
 }
 
-// Create creates a merge request from a branch of a project. The actor needs
-// the Developer role in the source project and access to the merge requests of
-// the target project, which is the same project or one of its fork network.
-// Planning fields are ignored unless the actor is a member of the target
-// project. NotFound; Forbidden; Invalid; Unprocessable; Conflict if there is an
-// open merge request for the same branches.
+// Create creates a merge request from a branch of a project. The actor needs the
+// Developer role in the source project and access to the merge requests of the
+// target project, which is the same project or in the same fork network. Planning
+// fields are ignored unless the actor is a member of the target project. NotFound;
+// Forbidden; Invalid; Unprocessable; Conflict if there is an open merge request for
+// the same branches.
 func (s *Service) Create(ctx context.Context, by actor.Actor, ref project.Ref, n NewRequest) (*MergeRequest, error) {
 	source, target, err := s.ends(ctx, by, ref, n)
 	if err != nil {
@@ -115,7 +114,7 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, ref project.Ref, n
 	return s.done(ctx, by, target, m, out)
 }
 
-// source returns a merge request of a project as a source of cross references.
+// source returns a merge request of a project as a source of cross-references.
 func (m *MergeRequest) source(in *project.Project) plan.Source {
 	return plan.Source{Kind: plan.MergeKind, ID: m.ID, IID: m.IID, In: in}
 }
@@ -153,13 +152,13 @@ func (s *Service) ends(ctx context.Context, by actor.Actor, ref project.Ref, n N
 	return source, target, err
 }
 
-// unprocessable returns an error whose message is a list, as API clients
-// expect.
+// unprocessable returns an Unprocessable error whose message is a list, as API
+// clients expect.
 func unprocessable(text string) error {
 	return &errs.Error{Kind: errs.KindUnprocessable, Text: text, Listed: true}
 }
 
-// checkBranches checks that both branches exist, and sets the head of the merge
+// checkBranches validates that both branches exist, and sets the head of the merge
 // request.
 func (s *Service) checkBranches(ctx context.Context, source, target *project.Project, m *MergeRequest) error {
 	if source.ID == target.ID && m.SourceBranch == m.TargetBranch {
@@ -199,7 +198,7 @@ func (s *Service) checkUsers(ctx context.Context, in *project.Project, f *Fields
 	return nil
 }
 
-// apply sets and checks the fields of the merge request itself.
+// apply sets and validates the fields of the merge request.
 func (m *MergeRequest) apply(f Fields) error {
 	wrong, err := m.Apply(f.Fields)
 	if err != nil {
@@ -280,8 +279,8 @@ func alone(ctx context.Context, tx *db.Tx, m *MergeRequest) error {
 	return &errs.Error{Kind: errs.KindConflict, Text: fmt.Sprintf("Another open merge request already exists for this source branch: !%d", other), Listed: true}
 }
 
-// addVersion inserts a new version of a merge request. A background job
-// collects its data from git.
+// addVersion inserts a new version of a merge request, and adds the background job
+// that collects its data from git.
 func (s *Service) addVersion(ctx context.Context, tx *db.Tx, m *MergeRequest, by *int64, was string) error {
 	v := &Version{RequestID: m.ID, Head: m.Head, authorID: by, was: was, CreatedAt: s.Now()}
 	if err := insertVersion(ctx, tx, v); err != nil {

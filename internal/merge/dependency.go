@@ -18,14 +18,15 @@ import (
 const (
 	// maxBlockers is the maximum number of dependencies of a merge request.
 	maxBlockers = 10
-	// maxBlockees is the maximum number of merge requests that depend on one.
+	// maxBlockees is the maximum number of merge requests that depend on the same one.
 	maxBlockees = 100
-	// maxChain is the maximum number of merge requests that one depends on, directly
-	// or not.
+	// maxChain is the maximum number of direct and indirect dependencies of a merge
+	// request.
 	maxChain = 1000
 )
 
-// Dependency says that a merge request cannot be merged before another one is.
+// Dependency prevents the merge of the blocked merge request until the blocking one
+// is merged.
 type Dependency struct {
 	ID         int64
 	BlockedID  int64
@@ -37,8 +38,8 @@ type Dependency struct {
 	Blocked, Blocking *MergeRequest
 }
 
-// Dependencies lists the merge requests that one depends on, to users who can see
-// it. NotFound.
+// Dependencies lists the dependencies of a merge request: the merge requests that
+// block it, for users who can see it. NotFound.
 func (s *Service) Dependencies(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) ([]*Dependency, error) {
 	_, m, err := s.request(ctx, by, ref, iid)
 	if err != nil {
@@ -47,7 +48,8 @@ func (s *Service) Dependencies(ctx context.Context, by actor.Actor, ref project.
 	return s.DependenciesOf(ctx, by, m)
 }
 
-// DependenciesOf is Dependencies for a merge request that was read for the actor.
+// DependenciesOf is like Dependencies for a merge request that was read for the
+// actor.
 func (s *Service) DependenciesOf(ctx context.Context, by actor.Actor, m *MergeRequest) ([]*Dependency, error) {
 	list, err := findBlockers(ctx, s.DB, m.ID)
 	if err != nil {
@@ -56,8 +58,8 @@ func (s *Service) DependenciesOf(ctx context.Context, by actor.Actor, m *MergeRe
 	return list, s.showEnds(ctx, by, m, list)
 }
 
-// Dependents lists the merge requests that depend on one, to users who can see it.
-// NotFound.
+// Dependents lists the dependencies on a merge request: the merge requests that it
+// blocks, for users who can see it. NotFound.
 func (s *Service) Dependents(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) ([]*Dependency, error) {
 	_, m, err := s.request(ctx, by, ref, iid)
 	if err != nil {
@@ -66,7 +68,7 @@ func (s *Service) Dependents(ctx context.Context, by actor.Actor, ref project.Re
 	return s.DependentsOf(ctx, by, m)
 }
 
-// DependentsOf is Dependents for a merge request that was read for the actor.
+// DependentsOf is like Dependents for a merge request that was read for the actor.
 func (s *Service) DependentsOf(ctx context.Context, by actor.Actor, m *MergeRequest) ([]*Dependency, error) {
 	list, err := findBlockees(ctx, s.DB, m.ID)
 	if err != nil {
@@ -75,8 +77,8 @@ func (s *Service) DependentsOf(ctx context.Context, by actor.Actor, m *MergeRequ
 	return list, s.showEnds(ctx, by, m, list)
 }
 
-// Dependency returns a dependency of a merge request, to users who can see it.
-// NotFound.
+// Dependency returns a dependency of a merge request, for users who can see the
+// merge request. NotFound.
 func (s *Service) Dependency(ctx context.Context, by actor.Actor, ref project.Ref, iid, id int64) (*Dependency, error) {
 	_, m, err := s.request(ctx, by, ref, iid)
 	if err != nil {
@@ -89,7 +91,8 @@ func (s *Service) Dependency(ctx context.Context, by actor.Actor, ref project.Re
 	return d, s.showEnds(ctx, by, m, []*Dependency{d})
 }
 
-// showEnds sets the merge requests of dependencies of one that the actor sees.
+// showEnds sets both merge requests of dependencies of m; nil for those that the
+// actor cannot see.
 func (s *Service) showEnds(ctx context.Context, by actor.Actor, m *MergeRequest, list []*Dependency) error {
 	var ids []int64
 	for _, d := range list {
@@ -118,7 +121,7 @@ func (s *Service) showEnds(ctx context.Context, by actor.Actor, m *MergeRequest,
 	return nil
 }
 
-// other is the merge request at the other end of a dependency.
+// other returns the ID of the merge request at the other end of a dependency.
 func (d *Dependency) other(id int64) int64 {
 	if d.BlockedID == id {
 		return d.BlockingID
@@ -126,9 +129,9 @@ func (d *Dependency) other(id int64) int64 {
 	return d.BlockedID
 }
 
-// AddDependency makes a merge request depend on another one, which the actor must
-// be able to see, for users who may edit the first. NotFound; Forbidden; Invalid
-// if they would depend on each other, or there are too many; Conflict if it exists.
+// AddDependency makes a merge request depend on another one that the actor can see,
+// for users who may edit the first. NotFound; Forbidden; Invalid if the dependencies
+// would form a cycle, or there are too many; Conflict if it exists.
 func (s *Service) AddDependency(ctx context.Context, by actor.Actor, ref project.Ref, iid, blockingID int64) (*Dependency, error) {
 	in, m, err := s.request(ctx, by, ref, iid)
 	if err != nil {
@@ -146,7 +149,7 @@ func (s *Service) AddDependency(ctx context.Context, by actor.Actor, ref project
 	}
 	d := &Dependency{BlockedID: m.ID, BlockingID: blocking.ID, CreatedAt: s.Now(), Blocked: m, Blocking: blocking}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		// In one order, so that two callers cannot wait for each other.
+		// In order of ID, to avoid deadlocks.
 		for _, id := range []int64{min(m.ID, blocking.ID), max(m.ID, blocking.ID)} {
 			if _, err := lockRequest(ctx, tx, id); err != nil {
 				return err
@@ -169,7 +172,8 @@ func (s *Service) AddDependency(ctx context.Context, by actor.Actor, ref project
 	return s.Dependency(ctx, by, project.RefTo(in.ID), iid, d.ID)
 }
 
-// checkDependency returns Invalid if a merge request may not get a dependency.
+// checkDependency returns Invalid if a new dependency would form a cycle or exceed a
+// limit.
 func checkDependency(ctx context.Context, tx *db.Tx, d *Dependency) error {
 	blockers, blockees, err := countDependencies(ctx, tx, d.BlockedID, d.BlockingID)
 	switch {
@@ -202,8 +206,9 @@ func checkDependency(ctx context.Context, tx *db.Tx, d *Dependency) error {
 	return nil
 }
 
-// dependencyName names a merge request in a system note on another one. Readers of
-// the note may not see a merge request of another project.
+// dependencyName returns the reference to a merge request in a system note on
+// another one. It does not name a merge request of another project, because not all
+// readers of the note can see it.
 func dependencyName(on, other *MergeRequest) string {
 	if other == nil || on.ProjectID != other.ProjectID {
 		return "a merge request of another project"
@@ -247,8 +252,9 @@ func (s *Service) DeleteDependency(ctx context.Context, by actor.Actor, ref proj
 	return nil
 }
 
-// recordDependency records an audit event about a dependency. It names the merge
-// requests by their IDs: readers of the project's events may not see the other one.
+// recordDependency records an audit event about a dependency. It contains only the
+// IDs of the merge requests, because readers of the event may not be allowed to see
+// the other one.
 func (s *Service) recordDependency(ctx context.Context, tx *db.Tx, by actor.Actor, in *project.Project, d *Dependency, kind string, details audit.Details) error {
 	return audit.Record(ctx, tx, by, s.Now(), audit.Event{
 		Type: kind, Entity: in.Entity(), Details: details,
@@ -256,16 +262,16 @@ func (s *Service) recordDependency(ctx context.Context, tx *db.Tx, by actor.Acto
 	})
 }
 
-// unblock adds background jobs that merge the merge requests that depend on one and
-// are set to merge automatically. It is called in the transaction in which the one
-// is merged or deleted.
+// unblock adds a background job for each dependent of a merge request, which merges
+// it if it is set to merge automatically. It is called in the transaction in which
+// the blocking merge request is merged or deleted.
 func (s *Service) unblock(ctx context.Context, tx *db.Tx, id int64) error {
 	list, err := findBlockees(ctx, tx, id)
 	if err != nil {
 		return fmt.Errorf("dependents of merge request %d: %w", id, err)
 	}
 	for _, d := range list {
-		// Also without an automatic merge, which may be set at the same time.
+		// Also if auto-merge is not set: it may be set concurrently.
 		if err := s.Queue.Add(ctx, tx, autoWork{d.BlockedID}, queue.In(lane)); err != nil {
 			return err
 		}

@@ -13,13 +13,13 @@ import (
 	"svc/internal/project"
 )
 
-// maxDeployed is the maximum number of commits of a deployment whose merge
-// requests are found: the newest ones.
+// maxDeployed is the maximum number of commits of a deployment, newest first, whose
+// merge requests are found.
 const maxDeployed = 10_000
 
 // Deployed lists the merge requests of a project that were merged with the commits
-// of head that before does not have. Without before, these are all that were merged
-// into the branch. The actor must be able to see the merge requests of the project.
+// that are reachable from head but not from before. Without before, it lists all
+// merge requests merged into the branch. Requires read access to merge requests.
 // NotFound.
 func (s *Service) Deployed(ctx context.Context, by actor.Actor, ref project.Ref, branch string, before, head git.OID, f Filter, order listing.Sort, p db.Paging) (db.Page[*MergeRequest], error) {
 	none := db.Page[*MergeRequest]{Items: []*MergeRequest{}}
@@ -36,7 +36,7 @@ func (s *Service) Deployed(ctx context.Context, by actor.Actor, ref project.Ref,
 		return s.PlaceList(ctx, by, at, f, order, p)
 	}
 	iids, err := s.deployedIIDs(ctx, in, before, head)
-	if errs.Is(err, errs.KindNotFound) { // a commit was removed from the repository
+	if errs.Is(err, errs.KindNotFound) { // a commit no longer exists in the repository
 		return none, nil
 	}
 	if err != nil {

@@ -14,14 +14,14 @@ import (
 	"svc/internal/project"
 )
 
-// DraftNote is a comment on a merge request that only its author sees until they
-// publish their review.
+// DraftNote is a comment on a merge request that is visible only to its author until
+// they publish it.
 type DraftNote struct {
 	ID         int64
 	RequestID  int64
 	AuthorID   int64
 	Body       string
-	Discussion string // the thread that it replies to
+	Discussion string // ID of the thread that it replies to
 	Resolve    bool   // resolve the thread when it is published
 	CommitSHA  string
 	Position   *diffnote.Position // in the diff
@@ -35,16 +35,16 @@ type NewDraft struct {
 	Discussion string
 	Resolve    bool
 	CommitSHA  string
-	Position   *diffnote.Position // ignored in a reply, which has that of the thread
+	Position   *diffnote.Position // ignored in a reply, which has the position of the thread
 }
 
-// DraftChange is a change of a draft note; nil leaves a field as it is.
+// DraftChange is a change to a draft note; nil keeps the current value.
 type DraftChange struct {
 	Body     *string
 	Position *diffnote.Position
 }
 
-// maxDrafts is how many draft notes a user can have on a merge request.
+// maxDrafts is the maximum number of draft notes of a user on a merge request.
 const maxDrafts = 500
 
 // Drafts lists the draft notes of the actor on a merge request that they can see,
@@ -70,7 +70,7 @@ func (s *Service) Draft(ctx context.Context, by actor.Actor, ref project.Ref, ii
 	return d, err
 }
 
-// draft returns a draft note of the actor, to be changed or to be read.
+// draft returns a draft note of the actor, to change it or to read it.
 func (s *Service) draft(ctx context.Context, by actor.Actor, ref project.Ref, iid, id int64, change bool) (*project.Project, *MergeRequest, *DraftNote, error) {
 	in, m, err := s.request(ctx, by, ref, iid)
 	if err == nil {
@@ -166,8 +166,8 @@ func (s *Service) DeleteDraft(ctx context.Context, by actor.Actor, ref project.R
 	return nil
 }
 
-// removeDrafts deletes draft notes of a user. NotFound if one of them is gone:
-// another request has published or deleted it.
+// removeDrafts deletes draft notes of a user. NotFound if another request has
+// published or deleted one of them.
 func (s *Service) removeDrafts(ctx context.Context, tx *db.Tx, requestID, userID int64, ids ...int64) error {
 	gone, err := deleteDrafts(ctx, tx, requestID, userID, ids)
 	if err != nil {
@@ -204,8 +204,8 @@ func (s *Service) DiscardDrafts(ctx context.Context, by actor.Actor, ref project
 	return nil
 }
 
-// PublishDraft publishes one draft note of the actor. It returns what quick
-// actions did; nil without any. NotFound; Forbidden.
+// PublishDraft publishes one draft note of the actor. It returns the outcome of its
+// quick actions; nil without any. NotFound; Forbidden.
 func (s *Service) PublishDraft(ctx context.Context, by actor.Actor, ref project.Ref, iid, id int64) (*plan.Outcome, error) {
 	in, m, d, err := s.draft(ctx, by, ref, iid, id, true)
 	if err != nil {
@@ -221,13 +221,13 @@ type Review struct {
 	// State is reviewed, requested_changes or approved; empty leaves the state of
 	// the reviewer unless all their draft notes are published.
 	State   ReviewerState
-	Approve ApproveOptions // of an approval
+	Approve ApproveOptions // options of an approval
 }
 
 // PublishReview publishes all draft notes of the actor on a merge request as one
-// review: in one transaction, with one notification and one event. Their quick
-// actions are applied with them; it returns what they did, nil without any.
-// NotFound; Forbidden; Invalid; with an approval the errors of Approve.
+// review: in one transaction, with one notification and one event. It returns the
+// outcome of their quick actions; nil without any. NotFound; Forbidden; Invalid;
+// with an approval, also the errors of Approve.
 func (s *Service) PublishReview(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, r Review) (*plan.Outcome, error) {
 	in, m, err := s.request(ctx, by, ref, iid)
 	if err == nil {
@@ -277,8 +277,8 @@ func (s *Service) publish(ctx context.Context, by actor.Actor, in *project.Proje
 		if err != nil {
 			return err
 		}
-		// A draft note that another request publishes at the same time is
-		// published once.
+		// Fails if another request has published one of the draft notes, so that none is
+		// published twice.
 		if len(ids) > 0 {
 			if err := s.removeDrafts(ctx, tx, m.ID, by.ID, ids...); err != nil {
 				return err
@@ -310,7 +310,7 @@ func (s *Service) publish(ctx context.Context, by actor.Actor, in *project.Proje
 	return batch.Outcome, batch.After(ctx)
 }
 
-// reviewed sets the state of the reviewer after they published draft notes.
+// reviewed sets the state of a reviewer who published draft notes.
 func (s *Service) reviewed(ctx context.Context, tx *db.Tx, by actor.Actor, m *MergeRequest, r Review) error {
 	if r.State == "" {
 		left, err := countDrafts(ctx, tx, m.ID, by.ID)
@@ -327,7 +327,7 @@ func (s *Service) reviewed(ctx context.Context, tx *db.Tx, by actor.Actor, m *Me
 	case Approved:
 		return s.addApproval(ctx, tx, by, m)
 	case "":
-		// The last draft note is published: unreviewed was set by removeDrafts.
+		// No draft notes are left: removeDrafts has set the state unreviewed.
 		return moveReviewerState(ctx, tx, m.ID, by.ID, Unreviewed, Reviewed)
 	}
 	return saveReviewerState(ctx, tx, m.ID, by.ID, r.State)

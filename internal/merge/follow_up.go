@@ -13,14 +13,14 @@ import (
 	"svc/internal/queue"
 )
 
-// FollowUp names the threads of a merge request that a new issue of its project
-// continues.
+// FollowUp identifies the threads of a merge request that are resolved by a new
+// issue of the project.
 type FollowUp struct {
 	Request    int64  // number of the merge request
 	Discussion string // one thread; empty: all open threads
 }
 
-// FollowUpIssue is what a form for such an issue starts with.
+// FollowUpIssue has the default values of the form for such an issue.
 type FollowUpIssue struct {
 	FollowUp
 	Title       string
@@ -32,15 +32,15 @@ type FollowUpIssue struct {
 	resolved []string
 }
 
-// The limits of issues that continue threads: how many threads are resolved, how
-// many of them the description lists, and how much of each it quotes.
+// Limits of issues that resolve threads: the number of resolved threads, the number
+// of threads listed in the description, and the length of a quotation.
 const (
 	maxFollowed   = 1000
 	maxListed     = 100
 	maxQuoteRunes = 500
 )
 
-// FollowUp returns the default title and description of an issue that continues
+// FollowUp returns the default title and description of an issue that resolves
 // threads of a merge request, for users who may resolve its threads. NotFound;
 // Forbidden.
 func (s *Service) FollowUp(ctx context.Context, by actor.Actor, ref project.Ref, f FollowUp) (*FollowUpIssue, error) {
@@ -72,8 +72,8 @@ func (s *Service) FollowUp(ctx context.Context, by actor.Actor, ref project.Ref,
 	}, nil
 }
 
-// listThreads returns a task list of threads. What internal notes say is left out,
-// because the issue may have other readers.
+// listThreads returns a task list of threads. The text of internal notes is left
+// out, because the issue may have other readers.
 func (s *Service) listThreads(in *project.Project, m *MergeRequest, threads []*plan.Discussion, more int) string {
 	if len(threads) == 0 {
 		return ""
@@ -109,7 +109,7 @@ func replies(n int) string {
 	return fmt.Sprintf(" (%d replies)", n)
 }
 
-// quote returns the beginning of a text as a quotation in a list item.
+// quote returns the beginning of a text as a block quote in a list item.
 func quote(text string) string {
 	if r := []rune(text); len(r) > maxQuoteRunes {
 		text = string(r[:maxQuoteRunes]) + "…"
@@ -121,9 +121,9 @@ func quote(text string) string {
 	return b.String()
 }
 
-// CreateIssue creates an issue that continues threads of a merge request, and
-// resolves them. An issue without a description lists the threads. The errors are
-// those of FollowUp and plan.CreateIssue.
+// CreateIssue creates an issue and resolves threads of a merge request. Without a
+// description, the issue lists the threads. The errors are those of FollowUp and
+// plan.CreateIssue.
 func (s *Service) CreateIssue(ctx context.Context, by actor.Actor, ref project.Ref, n plan.NewIssue, f FollowUp) (*plan.Issue, error) {
 	next, err := s.FollowUp(ctx, by, ref, f)
 	if err != nil {
@@ -157,10 +157,9 @@ func (s *Service) CreateIssue(ctx context.Context, by actor.Actor, ref project.R
 	return s.Plan.CreateIssue(ctx, by, project.RefTo(next.in.ID), n)
 }
 
-// continueAuto adds the background job that merges a merge request, if it is set
-// to merge automatically and may have waited for what the transaction changes. The
-// merge request is read with a lock: otherwise an automatic merge that is set at
-// the same time is missed.
+// continueAuto adds the background job that merges a merge request, if auto-merge is
+// set: the change in the transaction may be what it waits for. The caller has locked
+// the merge request; otherwise auto-merge that is set concurrently would be missed.
 func (s *Service) continueAuto(ctx context.Context, tx *db.Tx, m *MergeRequest) error {
 	if m.State != Opened || m.autoMerge == "" {
 		return nil

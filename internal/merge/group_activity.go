@@ -11,26 +11,25 @@ import (
 	"svc/internal/project"
 )
 
-// Activity is something new in a group.
+// Activity is a kind of new objects in a group.
 type Activity int
 
-// What is counted.
+// The kinds of new objects.
 const (
 	NewIssues Activity = iota
 	NewRequests
 	NewMembers
 )
 
-// The age up to which objects are new, and the highest number that is returned.
+// The maximum age of new objects, and the highest number that is returned.
 const (
 	activityAge  = 90 * 24 * time.Hour
 	activityMost = 1000
 )
 
 // GroupActivity counts the issues or merge requests of the projects of a group that
-// were created in the last 90 days and that the actor sees, or the members who
-// joined the group in that time. At most 1000 are counted. Reporters and above may
-// call it. NotFound; Forbidden.
+// were created in the last 90 days and that the actor can see, or the members who
+// joined the group in that time, up to 1000. Requires Reporter. NotFound; Forbidden.
 func (s *Service) GroupActivity(ctx context.Context, by actor.Actor, ref project.Ref, what Activity) (int64, error) {
 	g, err := s.Projects.RequireGroup(ctx, by, ref, project.Reporter)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"svc/internal/plan/listing"
 )
 
-// Among returns those of the merge requests that the actor can see.
+// Among returns the merge requests among ids that the actor can see.
 func (s *Service) Among(ctx context.Context, by actor.Actor, ids []int64) ([]*MergeRequest, error) {
 	if len(ids) == 0 {
 		return []*MergeRequest{}, nil
@@ -24,8 +24,8 @@ func (s *Service) Among(ctx context.Context, by actor.Actor, ids []int64) ([]*Me
 	return list, s.fill(ctx, list...)
 }
 
-// CountWaiting counts the open merge requests that the actor can see and is
-// assigned to, or has been asked to review and has not reviewed, up to a limit.
+// CountWaiting counts, up to a limit, the open merge requests that the actor can see
+// and that are assigned to them or wait for their review.
 func (s *Service) CountWaiting(ctx context.Context, by actor.Actor, limit int) (int, error) {
 	n, err := countWaiting(ctx, s.DB, s.visible(by, nil), by.ID, limit)
 	if err != nil {
@@ -39,13 +39,13 @@ type Section string
 
 // The sections. A merge request is in one of them at a time.
 const (
-	Returned           Section = "returned"            // own, and a reviewer has commented or requested changes
-	ReviewRequested    Section = "review_requested"    // to be reviewed by the user
+	Returned           Section = "returned"            // own; a reviewer has commented or requested changes
+	ReviewRequested    Section = "review_requested"    // waiting for the user's review
 	AssignedToYou      Section = "assigned"            // own, without reviewers
 	WaitingForAuthor   Section = "waiting_for_author"  // reviewed by the user
-	WaitingForReview   Section = "waiting_for_reviews" // own, and no reviewer has reviewed it
+	WaitingForReview   Section = "waiting_for_reviews" // own; no reviewer has reviewed it
 	ApprovedByYou      Section = "approved_by_you"
-	ApprovedByOthers   Section = "approved_by_others" // own, and all reviewers have approved
+	ApprovedByOthers   Section = "approved_by_others" // own; all reviewers have approved
 	MergedRecently     Section = "merged"
 	mergedRecentlyDays         = 14
 )
@@ -57,7 +57,8 @@ func Sections() []Section {
 	}
 }
 
-// InSection is the first merge requests of a section, those that changed last first.
+// InSection is the first page of the merge requests of a section, most recently
+// updated first.
 type InSection struct {
 	Section Section
 	db.Page[*MergeRequest]
@@ -80,7 +81,7 @@ func (s *Service) Inbox(ctx context.Context, by actor.Actor, limit int) ([]InSec
 	return list, s.fill(ctx, all...)
 }
 
-// listSection lists a section without related data.
+// listSection lists the merge requests of a section without related data.
 func (s *Service) listSection(ctx context.Context, by actor.Actor, in Section, limit int) (db.Page[*MergeRequest], error) {
 	ids, err := s.inSection(ctx, by.ID, in)
 	if err != nil || ids != nil && len(ids) == 0 {
@@ -92,8 +93,8 @@ func (s *Service) listSection(ctx context.Context, by actor.Actor, in Section, l
 	return listSection(ctx, s.DB, w, listing.Selection{Among: ids}, db.Paging{Limit: limit})
 }
 
-// inSection returns the candidates of a section of the open merge requests of a user;
-// nil if it is another section, or if there are many.
+// inSection returns the IDs of the open merge requests of a user in a section; nil
+// for MergedRecently, or if there are too many.
 func (s *Service) inSection(ctx context.Context, userID int64, in Section) ([]int64, error) {
 	if in == MergedRecently {
 		return nil, nil
@@ -119,11 +120,12 @@ func (s *Service) inSection(ctx context.Context, userID int64, in Section) ([]in
 	return ids, nil
 }
 
-// openKey is the key of openRequests on a page.
+// openKey is the cache key of openRequests for the duration of a page.
 type openKey int64
 
-// openRequests are the open merge requests that a user has to do with: own ones, which
-// they wrote, or are assigned to and do not review, and those of others to review.
+// openRequests are the open merge requests that concern a user: own ones, which they
+// created or are assigned to without being a reviewer, and reviews of merge requests
+// of others.
 type openRequests struct{ own, reviews []openRequest }
 
 type openRequest struct {
@@ -131,7 +133,8 @@ type openRequest struct {
 	in Section
 }
 
-// sectionOf returns the section of a merge request by the state of the user's review.
+// sectionOf returns the section of a merge request to review, by the state of the
+// user's review.
 func sectionOf(state ReviewerState) Section {
 	switch state {
 	case Reviewed, RequestedChanges:

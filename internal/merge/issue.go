@@ -15,13 +15,12 @@ import (
 	"svc/internal/project"
 )
 
-// issueName matches a reference to an issue: #1, the path of its project before
-// it, or its URL.
+// issueName matches a reference to an issue: #1, group/project#1 or a URL.
 const issueName = `(?:(?:\w[\w.-]*(?:/\w[\w.-]*)*)?#\d{1,18}\b|https?://[^\s()<>]+?/-/issues/\d{1,18}\b)`
 
 var (
 	anIssue = regexp.MustCompile(issueName)
-	// closing matches the closing patterns with the issues that they name.
+	// closing matches closing patterns with the issues that they reference.
 	closing = regexp.MustCompile(`(?i)\b(?:clos(?:e[sd]?|ing)|fix(?:e[sd]|ing)?|resolv(?:e[sd]?|ing)|implement(?:s|ed|ing)?):?[ \t]+` +
 		`((?:issues?[ \t]+)?` + issueName + `(?:(?:[ \t]*,[ \t]*(?:and[ \t]+)?|[ \t]+and[ \t]+)(?:issues?[ \t]+)?` + issueName + `)*)`)
 )
@@ -32,11 +31,11 @@ type issueRef struct {
 	IID     int64
 }
 
-// maxNamed is the maximum number of issues per text.
+// maxNamed is the maximum number of issue references per text.
 const maxNamed = 50
 
-// issuesIn returns the issues that a text references, and whether it closes
-// them. Only URLs of this instance count.
+// issuesIn returns the issues that a text references, and whether it closes them.
+// URLs of other instances are ignored.
 func issuesIn(text, url string) map[issueRef]bool {
 	named := map[issueRef]bool{}
 	if len(text) > plan.MaxText {
@@ -71,8 +70,8 @@ func parseIssue(name, url string) (ref issueRef, ok bool) {
 	return ref, ok && ref.IID > 0
 }
 
-// namedIssues returns the IDs of the issues that a merge request and its
-// commits reference and its author can see, and whether they are closed by it.
+// namedIssues returns the IDs of the issues that a merge request and its commits
+// reference and its author can see, and whether the merge request closes them.
 func (s *Service) namedIssues(ctx context.Context, in *project.Project, m *MergeRequest, commits []*git.Commit) (map[int64]bool, error) {
 	var texts strings.Builder
 	texts.WriteString(m.Title + "\n\n" + m.Description)
@@ -100,7 +99,7 @@ func (s *Service) namedIssues(ctx context.Context, in *project.Project, m *Merge
 	return found, nil
 }
 
-// namedAgain is namedIssues with the current commits of the merge request.
+// namedAgain is like namedIssues, with the current commits of the merge request.
 func (s *Service) namedAgain(ctx context.Context, in *project.Project, m *MergeRequest) (map[int64]bool, error) {
 	v, err := newestVersion(ctx, s.DB, m.ID)
 	if errors.Is(err, db.ErrNoRows) {
@@ -142,8 +141,8 @@ func ignoreRefusal(err error) error {
 	return err
 }
 
-// ClosesIssues lists the issues that a merge request closes when it is merged,
-// as far as the actor can see them. NotFound if there is no such merge request.
+// ClosesIssues lists the issues that a merge request closes when it is merged and
+// that the actor can see. NotFound.
 func (s *Service) ClosesIssues(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) ([]*plan.Issue, error) {
 	in, m, err := s.opened(ctx, by, ref, iid)
 	if err != nil {
@@ -159,8 +158,8 @@ func (s *Service) ClosesIssues(ctx context.Context, by actor.Actor, ref project.
 	return s.Plan.IssuesAmong(ctx, by, ids)
 }
 
-// RelatedIssues lists the issues that a merge request references, as far as the
-// actor can see them. NotFound if there is no such merge request.
+// RelatedIssues lists the issues that a merge request references and that the actor
+// can see. NotFound.
 func (s *Service) RelatedIssues(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) ([]*plan.Issue, error) {
 	_, m, err := s.opened(ctx, by, ref, iid)
 	if err != nil {
@@ -173,9 +172,8 @@ func (s *Service) RelatedIssues(ctx context.Context, by actor.Actor, ref project
 	return s.Plan.IssuesAmong(ctx, by, ids)
 }
 
-// OfIssue lists the merge requests that reference an issue, or with closes
-// those that close it, as far as the actor can see them. NotFound if there is
-// no such issue.
+// OfIssue lists the merge requests that reference an issue, or with closes those
+// that close it, and that the actor can see. NotFound.
 func (s *Service) OfIssue(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, closes bool, p db.Paging) (db.Page[*MergeRequest], error) {
 	i, err := s.Plan.Issue(ctx, by, ref, iid)
 	if err != nil {

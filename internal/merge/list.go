@@ -25,13 +25,13 @@ type Filter struct {
 	MergeUserID     int64
 	MergeUsername   string
 	Approved        *bool    // has at least one approval
-	ApproverIDs     []string // users whom rules name; or None or Any alone
+	ApproverIDs     []string // users listed in approval rules; or None or Any alone
 	ApprovedByIDs   []string // users who have all approved; or None or Any alone
 	ApprovedByNames []string
-	Recheck         bool // check the mergeability in the background if it is unknown
+	Recheck         bool // check unknown mergeability in background jobs
 
 	Match
-	Not Match // excludes these
+	Not Match // negated conditions
 }
 
 // Match has the conditions that can also be negated.
@@ -100,12 +100,11 @@ func (s *Service) list(ctx context.Context, w db.Where, in listing.Area, by acto
 	return page, s.addChecks(ctx, page.Items)
 }
 
-// unknown reports whether a merge request is open and its mergeability is not
-// known.
+// unknown reports whether a merge request is open and its mergeability is unknown.
 func (m *MergeRequest) unknown() bool { return m.State == Opened && !m.check.known() }
 
 // addChecks adds background jobs that check the open merge requests whose
-// mergeability is not known.
+// mergeability is unknown.
 func (s *Service) addChecks(ctx context.Context, list []*MergeRequest) error {
 	return s.DB.Tx(ctx, func(tx *db.Tx) error {
 		for _, m := range list {
@@ -138,8 +137,8 @@ func (s *Service) workCheck(ctx context.Context, w checkWork) error {
 	return ignoreRefusal(err)
 }
 
-// Total counts the merge requests that PlaceList would list, by state; with nil,
-// those of all projects. Numbers are at most one more than db.CountLimit.
+// Total counts the merge requests that PlaceList would list, by state; if at is nil,
+// those of all projects. Each count is at most db.CountLimit + 1.
 func (s *Service) Total(ctx context.Context, by actor.Actor, at *project.Place, f Filter) (c plan.Counts, err error) {
 	w, in := s.visible(by, nil), listing.Area{}
 	if at != nil {
@@ -161,9 +160,8 @@ func (s *Service) Total(ctx context.Context, by actor.Actor, at *project.Place, 
 	return c, nil
 }
 
-// OfCommit lists the merge requests of a project that contain a commit or were
-// merged as it, for users who can see them. NotFound if there is no such
-// commit.
+// OfCommit lists the merge requests of a project that contain a commit or whose
+// merge created it, for users who can see them. NotFound.
 func (s *Service) OfCommit(ctx context.Context, by actor.Actor, ref project.Ref, rev string, p db.Paging) (db.Page[*MergeRequest], error) {
 	none := db.Page[*MergeRequest]{Items: []*MergeRequest{}}
 	in, c, err := s.Repos.Commit(ctx, by, ref, rev, false)
@@ -180,9 +178,8 @@ func (s *Service) OfCommit(ctx context.Context, by actor.Actor, ref project.Ref,
 	return page, s.fill(ctx, page.Items...)
 }
 
-// CountOpen counts the open merge requests of a project that the actor can see;
-// 0 if the actor cannot see its merge requests. over means that there are more
-// than the limit.
+// CountOpen counts the open merge requests of a project that the actor can see; 0 if
+// the actor cannot see its merge requests. over reports that there are more than n.
 func (s *Service) CountOpen(ctx context.Context, by actor.Actor, in *project.Project) (n int, over bool, err error) {
 	if !in.MayRead(by, project.MergePart) {
 		return 0, false, nil

@@ -1,5 +1,5 @@
-// Package merge implements merge requests. Package repo changes the
-// repositories; labels, milestones and notes are implemented by package plan.
+// Package merge implements merge requests. It uses package repo to change
+// repositories, and package plan for labels, milestones and notes.
 package merge
 
 import (
@@ -65,18 +65,17 @@ type MergeRequest struct {
 	complete      bool   // Change.Complete
 
 	// The following fields are set by fill.
-	ApprovalsBeforeMerge *int64 // that its own rule for any approver requires, while it is open; nil: it has none
+	ApprovalsBeforeMerge *int64 // required by its own rule for any approver while it is open; nil if it has none
 	MergedBy             *user.User
 	AutoMergeBy          *user.User
 	OpenThreads          int64 // unresolved threads
-	// ChangeRequests is the number of users who requested changes and block the
-	// merge.
+	// ChangeRequests is the number of users whose request for changes blocks the merge.
 	ChangeRequests int64
 	// Blockers is the number of merge requests that it depends on and that are not
-	// merged.
+	// merged yet.
 	Blockers int64
-	// SquashOnMerge means that the commits will be squashed, by the settings of
-	// the merge request and the project.
+	// SquashOnMerge reports whether the commits will be squashed, according to the
+	// settings of the merge request and the project.
 	SquashOnMerge bool
 	// Status is the mergeability. It is checked when a single merge request is
 	// read; lists have the last known value.
@@ -103,7 +102,7 @@ func (m *MergeRequest) FromFork() bool {
 	return m.SourceProjectID == nil || *m.SourceProjectID != m.ProjectID
 }
 
-// KnownStatus returns the mergeability by what was last checked, for other features.
+// KnownStatus returns the last known mergeability, for other features.
 func (m *MergeRequest) KnownStatus(in *project.Project) Status { return m.known(in) }
 
 // Rebasing reports whether the merge request is being rebased.
@@ -114,7 +113,7 @@ func (m *MergeRequest) Rebasing(now time.Time) bool {
 // draftMark matches the title prefix of a draft.
 var draftMark = regexp.MustCompile(`(?i)^\s*(\[draft\]|\(draft\)|draft:)\s*`)
 
-// Titled returns the title with or without the draft prefix.
+// Titled returns the title with the draft prefix added or removed.
 func (m *MergeRequest) Titled(draft bool) string {
 	title := m.Title
 	for draftMark.MatchString(title) {
@@ -151,8 +150,8 @@ type Service struct {
 
 // Events are the events of merge requests.
 type Events struct {
-	// Changed is published when a merge request is created, has a new head, another
-	// state or other fields, when it has conflicts, and when a user has reviewed it.
+	// Changed is published when a merge request is created, its head, state or fields
+	// change, it gets conflicts, or a user reviews it.
 	Changed event.Event[Change]
 }
 
@@ -163,8 +162,8 @@ type Change struct {
 	By      int64         // the user who made the change
 	Was     *MergeRequest // before a change of fields or of the state; nil for other changes
 	OldHead string        // before HeadChanged
-	// Complete says that with an approval all rules are satisfied, or that they were
-	// before it was revoked.
+	// Complete is set if all rules are satisfied after an approval, or were satisfied
+	// before an approval was revoked.
 	Complete bool
 }
 
@@ -182,8 +181,8 @@ const (
 	ReviewedBy    ChangeKind = "reviewed"   // a user has published a review
 	ApprovalGiven ChangeKind = "approved"
 	ApprovalGone  ChangeKind = "unapproved" // a user revoked their approval
-	// ApprovalsReset says that the system removed approvals, after a push or a
-	// change of the target branch.
+	// ApprovalsReset means that the system removed approvals, after a push or a change
+	// of the target branch.
 	ApprovalsReset ChangeKind = "approvals_reset"
 )
 
@@ -195,9 +194,9 @@ func New(d Deps) *Service {
 	return s
 }
 
-// UserDeleted makes the ghost user the author of the merge requests of a
-// deleted user, and cancels what they had set to merge automatically. A hard
-// deletion deletes the merge requests, with all notes.
+// UserDeleted makes the ghost user the author of the merge requests of a deleted
+// user, and cancels the automatic merges that they enabled. A hard deletion deletes
+// the merge requests and their notes.
 func (s *Service) UserDeleted(ctx context.Context, tx *db.Tx, d user.Deletion) error {
 	if err := dropAutoMerges(ctx, tx, d.UserID); err != nil {
 		return err
@@ -219,8 +218,8 @@ func (s *Service) UserDeleted(ctx context.Context, tx *db.Tx, d user.Deletion) e
 	return plan.Forget(ctx, tx, plan.MergeKind, ids...)
 }
 
-// ProjectsDeleted deletes rows of deleted projects without a foreign key to
-// them. Merge requests from these projects cannot be merged any more.
+// ProjectsDeleted deletes the rows of deleted projects that have no foreign key to
+// the project.
 func ProjectsDeleted(ctx context.Context, tx *db.Tx, gone []project.Deleted) error {
 	for _, p := range gone {
 		if err := deleteProjectSubscriptions(ctx, tx, p.ID); err != nil {
@@ -230,9 +229,8 @@ func ProjectsDeleted(ctx context.Context, tx *db.Tx, gone []project.Deleted) err
 	return nil
 }
 
-// Get returns a merge request by its IID to users who can read the merge
-// requests of the project. It updates the version and the mergeability.
-// NotFound.
+// Get returns a merge request by its IID, for users who can read the merge requests
+// of the project. It updates the version and the mergeability. NotFound.
 func (s *Service) Get(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (*MergeRequest, error) {
 	in, m, err := s.current(ctx, by, ref, iid)
 	if err != nil {
@@ -241,8 +239,8 @@ func (s *Service) Get(ctx context.Context, by actor.Actor, ref project.Ref, iid 
 	return m, s.complete(ctx, by, in, m)
 }
 
-// request checks access and returns the project and the merge request, without
-// versions that have not been collected. NotFound.
+// request checks access and returns the project and the merge request. It does not
+// collect new versions. NotFound.
 func (s *Service) request(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (*project.Project, *MergeRequest, error) {
 	r, err := memo.Get(ctx, readKey{by.ID, ref, iid, false}, func() (r read, err error) {
 		if r.in, r.m, err = s.view(ctx, by, ref, iid); err == nil {
@@ -253,7 +251,7 @@ func (s *Service) request(ctx context.Context, by actor.Actor, ref project.Ref, 
 	return r.copied(err)
 }
 
-// readKey is the key of a merge request that a page reads more than once.
+// readKey is the cache key of a merge request that a page reads more than once.
 type readKey struct {
 	by      int64
 	ref     project.Ref
@@ -267,7 +265,8 @@ type read struct {
 	m  *MergeRequest
 }
 
-// copied returns a merge request that the caller may complete.
+// copied returns the project and a copy of the merge request, which the caller may
+// modify.
 func (r read) copied(err error) (*project.Project, *MergeRequest, error) {
 	if err != nil {
 		return nil, nil, err
@@ -276,9 +275,9 @@ func (r read) copied(err error) (*project.Project, *MergeRequest, error) {
 	return &in, &m, nil
 }
 
-// current is request with new versions collected. This is done before the related
-// rows are read: the approvals and committers of an earlier version must not
-// count for a later one.
+// current is like request, but collects new versions first, before the related rows
+// are read: approvals and committers of an earlier version must not count for a
+// later one.
 func (s *Service) current(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (*project.Project, *MergeRequest, error) {
 	r, err := memo.Get(ctx, readKey{by.ID, ref, iid, true}, func() (r read, err error) {
 		if r.in, r.m, err = s.view(ctx, by, ref, iid); err != nil {
@@ -309,7 +308,7 @@ func (s *Service) view(ctx context.Context, by actor.Actor, ref project.Ref, iid
 	return in, m, nil
 }
 
-// Seen returns a merge request by its ID with its project, to users who can see it.
+// Seen returns a merge request by its ID, and its project, if the actor can see it.
 // Versions and mergeability are not updated. NotFound.
 func (s *Service) Seen(ctx context.Context, by actor.Actor, id int64) (*project.Project, *MergeRequest, error) {
 	found, err := findRequestByID(ctx, s.DB, id)
@@ -348,7 +347,7 @@ func (s *Service) fill(ctx context.Context, list ...*MergeRequest) error {
 	if err != nil {
 		return err
 	}
-	var asked []*MergeRequest // whose pipeline is required
+	var asked []*MergeRequest // merge requests whose project requires a pipeline
 	for _, m := range list {
 		if in := projects[m.ProjectID]; m.State == Opened && in != nil && in.MergeSettings().OnlyAllowMergeIfPipelineSucceeds {
 			asked = append(asked, m)
@@ -377,7 +376,7 @@ func (s *Service) fill(ctx context.Context, list ...*MergeRequest) error {
 	return nil
 }
 
-// settings returns the projects of merge requests, for their merge settings.
+// settings returns the projects of merge requests by ID.
 func (s *Service) settings(ctx context.Context, list []*MergeRequest) (map[int64]*project.Project, error) {
 	var ids []int64
 	for _, m := range list {
@@ -395,8 +394,8 @@ func (s *Service) settings(ctx context.Context, list []*MergeRequest) (map[int64
 	return projects, nil
 }
 
-// complete sets the fields that only a single merge request has, which current
-// returned.
+// complete sets the fields that only single merge requests have. m was returned by
+// current.
 func (s *Service) complete(ctx context.Context, by actor.Actor, in *project.Project, m *MergeRequest) error {
 	var err error
 	if m.Version, err = newestVersion(ctx, s.DB, m.ID); err != nil && !errors.Is(err, db.ErrNoRows) {
@@ -422,8 +421,8 @@ func (s *Service) complete(ctx context.Context, by actor.Actor, in *project.Proj
 	return s.Plan.FillSubscribed(ctx, by, &m.Issuable)
 }
 
-// refresh collects new versions of a merge request, if there was a push that
-// the background job has not processed yet, and reads its row again.
+// refresh collects new versions of a merge request if there was a push that the
+// background job has not processed yet, and reads its row again.
 func (s *Service) refresh(ctx context.Context, m *MergeRequest) error {
 	if m.PreparedAt != nil {
 		pending, err := hasPending(ctx, s.DB, m.ID)
@@ -433,7 +432,7 @@ func (s *Service) refresh(ctx context.Context, m *MergeRequest) error {
 	}
 	err := s.collect(ctx, m.ID)
 	if errors.Is(err, project.ErrMoving) {
-		return nil // readers see the previous state; the background job tries again later
+		return nil // readers see the previous state; the background job retries
 	}
 	if err != nil {
 		return err
@@ -446,8 +445,8 @@ func (s *Service) refresh(ctx context.Context, m *MergeRequest) error {
 	return nil
 }
 
-// Subscribe subscribes the actor to a merge request, or unsubscribes them.
-// changed is false if nothing changed. NotFound.
+// Subscribe subscribes the actor to a merge request, or unsubscribes them. changed
+// is false if there was nothing to change. NotFound.
 func (s *Service) Subscribe(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, want bool) (m *MergeRequest, changed bool, err error) {
 	in, m, err := s.current(ctx, by, ref, iid)
 	if err != nil {
@@ -505,7 +504,7 @@ func (s *Service) noteable(by actor.Actor, in *project.Project, m *MergeRequest)
 	return on
 }
 
-// Refer resolves a reference like !1 in a text.
+// Refer resolves a reference such as !1 in a text.
 func (s *Service) Refer(ctx context.Context, by actor.Actor, in *project.Project, name string) (*markup.Target, error) {
 	if !in.MayRead(by, project.MergePart) {
 		return nil, nil
@@ -528,7 +527,7 @@ func RequestIn(ctx context.Context, q db.Q, id int64) (*MergeRequest, error) {
 	return m, db.NotFound(err, "Merge Request")
 }
 
-// system returns a project as the system; nil if it was deleted.
+// system returns a project without checking permissions; nil if it was deleted.
 func (s *Service) system(ctx context.Context, id *int64) (*project.Project, error) {
 	if id == nil {
 		return nil, nil
@@ -559,7 +558,7 @@ func (s *Service) tip(ctx context.Context, p *project.Project, branch string) (g
 	return id, err
 }
 
-// Source returns the source project if the actor can read its code, else nil.
+// Source returns the source project if the actor can read its code, or nil.
 func (s *Service) Source(ctx context.Context, by actor.Actor, m *MergeRequest) (*project.Project, error) {
 	if m.SourceProjectID == nil {
 		return nil, nil

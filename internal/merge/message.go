@@ -20,7 +20,7 @@ const (
 	squashTemplate = "%{title}"
 )
 
-// words are the values of the variables of a template.
+// words are the values of the variables of a template by name.
 type words map[string]string
 
 var word = regexp.MustCompile(`%\{[a-z_]+\}`)
@@ -33,7 +33,8 @@ func (w words) squash(in *project.Project, a Acceptance) string {
 	return w.message(a.SquashMessage, in.Settings.SquashCommitTemplate, squashTemplate)
 }
 
-// message returns the given message, or else the expanded template.
+// message returns given, or the expanded template if it is blank. usual replaces a
+// blank template.
 func (w words) message(given, template, usual string) string {
 	if strings.TrimSpace(given) != "" {
 		return given
@@ -44,8 +45,8 @@ func (w words) message(given, template, usual string) string {
 	return w.expand(template)
 }
 
-// expand replaces the variables of a template. A line that becomes empty is
-// removed, with an empty line before it.
+// expand replaces the variables of a template. A line that becomes empty is removed,
+// together with an empty line before it.
 func (w words) expand(template string) string {
 	var lines []string
 	for line := range strings.SplitSeq(strings.ReplaceAll(template, "\r\n", "\n"), "\n") {
@@ -66,7 +67,7 @@ func (w words) expand(template string) string {
 	return strings.Trim(strings.Join(lines, "\n"), "\n")
 }
 
-// words returns the values of the variables for a merge request.
+// words returns the values of the template variables for a merge request.
 func (s *Service) words(ctx context.Context, by actor.Actor, in *project.Project, m *MergeRequest) (words, error) {
 	ids, err := findIssuesOf(ctx, s.DB, m.ID, true)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"svc/internal/project"
 )
 
-// notifyDone notifies of a change that is also an activity event.
+// notifyDone queues the notification of a change that is also an activity event.
 func (s *Service) notifyDone(ctx context.Context, tx *db.Tx, userID int64, m *MergeRequest, done activity.Action) error {
 	event, ok := map[activity.Action]notify.EventType{
 		activity.Created: notify.NewMergeRequest, activity.Closed: notify.CloseMergeRequest, activity.Reopened: notify.ReopenMergeRequest,
@@ -28,7 +28,8 @@ func (s *Service) notifyDone(ctx context.Context, tx *db.Tx, userID int64, m *Me
 // notifications implements notify.Source for merge requests.
 type notifications struct{ s *Service }
 
-// Notifications returns the kind of targets, and the source, of the emails about merge requests.
+// Notifications returns the target kind and the source of emails about merge
+// requests.
 func (s *Service) Notifications() (string, notify.Source) {
 	return string(plan.MergeKind), notifications{s}
 }
@@ -69,7 +70,7 @@ func (n notifications) View(ctx context.Context, by actor.Actor, events []*notif
 	return v, v.Add(events, notify.NewMergeRequest, func(e *notify.Event) (*mail.Section, error) { return n.section(ctx, by, in, m, e, names) })
 }
 
-// section renders one event; nil if the recipient may not see it.
+// section renders one event. It returns nil if the recipient may not see it.
 func (n notifications) section(ctx context.Context, by actor.Actor, in *project.Project, m *MergeRequest, e *notify.Event, names plan.Names) (*mail.Section, error) {
 	who := names.Name(e.AuthorID)
 	plain := func(head string) (*mail.Section, error) { return &mail.Section{Head: who + " " + head}, nil }

@@ -18,8 +18,8 @@ import (
 	"svc/internal/repo"
 )
 
-// lane is the queue lane for background jobs that run git for merge requests,
-// so that other background jobs need not wait for them.
+// lane is the queue lane of background jobs that run git for merge requests, so that
+// other background jobs do not wait for them.
 const lane = "merge_requests"
 
 func (s *Service) handleWork() {
@@ -33,9 +33,9 @@ func (s *Service) handleWork() {
 	queue.Handle(s.Queue, s.workAutoMerge)
 }
 
-// Pushed updates the merge requests of the pushed branches: those from a branch
-// have a new head, those into it are checked for conflicts again, and those
-// that the push merged are marked as merged.
+// Pushed updates the merge requests of the pushed branches: it sets the head of
+// those from a branch, resets the merge checks of those into it, and marks those
+// that the push merged as merged.
 func (s *Service) Pushed(ctx context.Context, tx *db.Tx, p repo.Push) error {
 	userID := p.By.ID
 	if p.By.Deploy != nil {
@@ -76,8 +76,9 @@ func (s *Service) Pushed(ctx context.Context, tx *db.Tx, p repo.Push) error {
 	return nil
 }
 
-// pushedFrom sets the new head of the open merge requests from a branch. The one
-// that the push rebased keeps its approvals: its changes are the same.
+// pushedFrom sets the new head of the open merge requests from a branch. rebased is
+// the ID of the merge request that the push rebased; it keeps its approvals, because
+// its changes are the same.
 func (s *Service) pushedFrom(ctx context.Context, tx *db.Tx, projectID int64, branch, head string, userID, rebased int64) error {
 	list, err := findFromBranch(ctx, tx, projectID, branch)
 	if err != nil {
@@ -123,10 +124,10 @@ func (s *Service) pushedFrom(ctx context.Context, tx *db.Tx, projectID int64, br
 	return nil
 }
 
-// landing describes the merge request that a push merges or rebases. It is stored
+// landing identifies the merge request that a push merges or rebases. It is stored
 // as JSON in the push journal (About).
 type landing struct {
-	RequestID int64  `json:"merge_request_id"` // 0: nothing is merged
+	RequestID int64  `json:"merge_request_id"` // 0: none is merged
 	Rebased   int64  `json:"rebased,omitempty"`
 	Head      string `json:"head"` // the merged commit; the source branch may have newer ones
 	Merge     string `json:"merge,omitempty"`
@@ -134,17 +135,17 @@ type landing struct {
 	Remove    bool   `json:"remove,omitempty"` // delete the source branch
 }
 
-// landed marks the merge request that a push merges as merged.
+// landed marks the merge request that a push merged as merged.
 func (s *Service) landed(ctx context.Context, tx *db.Tx, p repo.Push, l landing) error {
 	m, err := lockRequest(ctx, tx, l.RequestID)
 	if err != nil {
-		return ignoreRefusal(err) // it was deleted; the commits are in the branch anyway
+		return ignoreRefusal(err) // it was deleted; the commits are in the branch nevertheless
 	}
 	return s.finishMerge(ctx, tx, m, p.By.ID, l)
 }
 
-// finishMerge marks a merge request as merged: with a system note, an activity
-// event, notifications and a background job for the rest.
+// finishMerge marks a merge request as merged, adds a system note, an activity event
+// and notifications, and adds the background job mergedWork.
 func (s *Service) finishMerge(ctx context.Context, tx *db.Tx, m *MergeRequest, userID int64, l landing) error {
 	if m.State == Merged {
 		return nil
@@ -183,15 +184,15 @@ func (s *Service) finishMerge(ctx context.Context, tx *db.Tx, m *MergeRequest, u
 	return s.Queue.Add(ctx, tx, mergedWork{ID: m.ID, UserID: userID, Remove: l.Remove}, queue.In(lane))
 }
 
-// landedWork is the background job that runs after a push to a branch: the push
-// may contain the heads of open merge requests, and commits that close issues.
+// landedWork is the background job that runs after a push to a branch, which may
+// contain the heads of open merge requests and commits that close issues.
 type landedWork struct {
 	ProjectID int64  `json:"project_id"`
 	UserID    int64  `json:"user_id"`
 	Branch    string `json:"branch"`
 	Old       string `json:"old"`
 	New       string `json:"new"`
-	Merge     bool   `json:"merge,omitempty"` // pushed by a merge request, which closes its issues itself
+	Merge     bool   `json:"merge,omitempty"` // pushed by the merge of a merge request, which closes its issues itself
 }
 
 // Kind implements queue.Work.
@@ -217,8 +218,8 @@ func (s *Service) workLanded(ctx context.Context, w landedWork) error {
 	return nil
 }
 
-// lookLanded marks a merge request as merged if its head came into the target
-// branch with a push. A head that the branch already contained does not count.
+// lookLanded marks a merge request as merged if a push added its head to the target
+// branch. A head that the branch already contained does not count.
 func (s *Service) lookLanded(ctx context.Context, in *project.Project, m *MergeRequest, w landedWork) error {
 	if w.Old == string(git.ZeroOID) {
 		return nil

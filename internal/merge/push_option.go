@@ -19,11 +19,11 @@ import (
 	"svc/internal/user"
 )
 
-// maxPushedBranches is the number of branches of one push that push options can
-// create or update merge requests for.
+// maxPushedBranches is the maximum number of branches of one push for which push
+// options create or update merge requests.
 const maxPushedBranches = 10
 
-// optionPrefix is what the push options for merge requests start with.
+// optionPrefix is the prefix of the push options for merge requests.
 const optionPrefix = "merge_request."
 
 // requestOptions are the push options for merge requests:
@@ -45,8 +45,8 @@ type requestOptions struct {
 	auto          bool
 }
 
-// readOptions reads the push options for merge requests; none is false if there are
-// no such options.
+// readOptions parses the push options for merge requests. some is false if there are
+// none; unknown has the names of unsupported options.
 func readOptions(list []string) (o requestOptions, some bool, unknown []string) {
 	yes := true
 	for _, option := range list {
@@ -69,7 +69,7 @@ func readOptions(list []string) (o requestOptions, some bool, unknown []string) 
 		case "title":
 			o.title = &value
 		case "description":
-			value = strings.ReplaceAll(value, `\n`, "\n") // push options have one line
+			value = strings.ReplaceAll(value, `\n`, "\n") // push options cannot contain newlines
 			o.description = &value
 		case "milestone":
 			o.milestone = &value
@@ -96,8 +96,8 @@ func readOptions(list []string) (o requestOptions, some bool, unknown []string) 
 	return o, some, unknown
 }
 
-// PushOptions creates and updates merge requests of pushed branches as the push
-// options ask, and returns messages for the user. The permissions are those of
+// PushOptions creates and updates merge requests of pushed branches according to the
+// push options, and returns messages for the user. The permissions are those of
 // Create, Update and Merge.
 func (s *Service) PushOptions(ctx context.Context, by actor.Actor, in *project.Project, branches, options []string) []string {
 	o, some, unknown := readOptions(options)
@@ -130,7 +130,7 @@ func (s *Service) PushOptions(ctx context.Context, by actor.Actor, in *project.P
 	return lines
 }
 
-// optionError is the text of an error for the user who pushed.
+// optionError returns the text of an error for the user who pushed.
 func optionError(err error) string {
 	e, ok := errs.As(err)
 	if !ok {
@@ -142,8 +142,8 @@ func optionError(err error) string {
 	return e.Text
 }
 
-// pushOptions applies push options to one branch: to its open merge requests with
-// the target, or to a new one.
+// pushOptions applies push options to one branch: to its open merge requests into
+// the target branch, or to a new one.
 func (s *Service) pushOptions(ctx context.Context, by actor.Actor, source *project.Project, branch string, o requestOptions) error {
 	target := source
 	if o.targetProject != "" {
@@ -158,7 +158,7 @@ func (s *Service) pushOptions(ctx context.Context, by actor.Actor, source *proje
 	}
 	open = slices.DeleteFunc(open, func(m *MergeRequest) bool { return m.ProjectID != target.ID })
 	if o.create && o.target != "" && !slices.ContainsFunc(open, func(m *MergeRequest) bool { return m.TargetBranch == o.target }) {
-		open = nil // one for another target stays as it is
+		open = nil // merge requests into other targets are left unchanged
 	}
 	f, err := s.optionFields(ctx, by, target, o)
 	if err != nil {
@@ -265,13 +265,13 @@ func (s *Service) updateFromPush(ctx context.Context, by actor.Actor, in *projec
 	return s.autoMergePushed(ctx, by, in, m)
 }
 
-// empty reports whether push options change nothing.
+// empty reports whether the push options change no field.
 func (f *Fields) empty() bool {
 	return f.Title == nil && f.Description == nil && f.Assignees == nil && f.Milestone == nil && f.TargetBranch == nil && f.Squash == nil &&
 		f.RemoveSource == nil && len(f.Labels.Add)+len(f.Labels.Remove) == 0
 }
 
-// optionFields are the fields that do not depend on the merge request.
+// optionFields returns the fields that do not depend on the merge request.
 func (s *Service) optionFields(ctx context.Context, by actor.Actor, in *project.Project, o requestOptions) (Fields, error) {
 	var f Fields
 	f.Title, f.Description, f.Squash, f.RemoveSource = o.title, o.description, o.squash, o.removeSource
@@ -289,7 +289,8 @@ func (s *Service) optionFields(ctx context.Context, by actor.Actor, in *project.
 	return f, nil
 }
 
-// optionUsers finds users by ID or username. Those who do not exist are left out.
+// optionUsers returns the IDs of users given by ID or username. Users who do not
+// exist are left out.
 func (s *Service) optionUsers(ctx context.Context, by actor.Actor, names []string) ([]int64, error) {
 	ids := []int64{}
 	for _, name := range names {
@@ -305,8 +306,8 @@ func (s *Service) optionUsers(ctx context.Context, by actor.Actor, names []strin
 	return ids, nil
 }
 
-// describeBranch returns the title and description of a new merge request: those of
-// its commit if it has one only.
+// describeBranch returns the title and description of a new merge request. If the
+// branch has only one commit, they are taken from its message.
 func (s *Service) describeBranch(ctx context.Context, by actor.Actor, source, target *project.Project, branch, into string) (title, text string, err error) {
 	text, err = s.Plan.DefaultDescription(ctx, by, target, plan.MergeKind)
 	if err != nil {
@@ -321,7 +322,7 @@ func (s *Service) describeBranch(ctx context.Context, by actor.Actor, source, ta
 	}
 	found, err := s.Repos.Compare(ctx, by, project.RefTo(source.ID), o)
 	if errs.IsRefusal(err) {
-		return title, text, nil // Create says what is wrong with the branches
+		return title, text, nil // Create reports the error of the branches
 	}
 	if err != nil {
 		return "", "", err
@@ -346,8 +347,8 @@ func cmpTitle(c *git.Commit, otherwise string) string {
 	return c.Title
 }
 
-// autoMergeDelay is how long a merge request of a push waits for its pipeline to be
-// created.
+// autoMergeDelay is how long auto-merge of a pushed branch waits for its pipeline to
+// be created.
 const autoMergeDelay = time.Minute
 
 // autoMergePushed sets a merge request to be merged when its pipeline succeeds. The
@@ -363,7 +364,7 @@ func (s *Service) autoMergePushed(ctx context.Context, by actor.Actor, in *proje
 	return s.enableAuto(ctx, by, m, Acceptance{}, queue.Delay(autoMergeDelay))
 }
 
-// commitBody is a commit message without its first line.
+// commitBody returns a commit message without its first line.
 func commitBody(message string) string {
 	_, body, _ := strings.Cut(message, "\n")
 	return strings.TrimSpace(body)

@@ -17,9 +17,9 @@ import (
 
 func asRefusal(err error) (*errs.Error, bool) { return errors.AsType[*errs.Error](err) }
 
-// Rebase rebases the source branch of a merge request onto its target branch,
-// in a background job. The actor needs permission to push to the source branch.
-// With skipCI the jobs of the new pipeline are skipped. NotFound; Forbidden;
+// Rebase adds the background job that rebases the source branch of a merge request
+// onto its target branch. The actor needs permission to push to the source branch.
+// With skipCI, the jobs of the new pipeline are skipped. NotFound; Forbidden;
 // NotAllowed if it is not open; Conflict while another rebase runs.
 func (s *Service) Rebase(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, skipCI bool) error {
 	in, m, err := s.opened(ctx, by, ref, iid)
@@ -95,7 +95,7 @@ func (s *Service) requirePush(ctx context.Context, by actor.Actor, m *MergeReque
 	return source, err
 }
 
-// rebaseWork is the background job that rebases a merge request as a user.
+// rebaseWork is the background job that rebases a merge request on behalf of a user.
 type rebaseWork struct {
 	ID int64       `json:"id"`
 	By actor.Actor `json:"by"`
@@ -157,10 +157,10 @@ func (s *Service) rebase(ctx context.Context, w rebaseWork, m *MergeRequest) err
 	return s.Repos.Rebase(ctx, w.By, in, target, project.RefTo(*m.SourceProjectID), m.SourceBranch, git.OID(m.Head), options, string(about))
 }
 
-// MergeRef creates the commit that a merge would create now, for users who can
-// see the merge request, and returns its ID. The commit is at
-// refs/merge-requests/…/merge. NotFound; Refused if the merge request cannot be
-// merged.
+// MergeRef creates the merge commit of a merge request at
+// refs/merge-requests/:iid/merge without merging it, and returns the commit ID. It
+// is for users who can see the merge request. NotFound; Refused if the merge request
+// cannot be merged.
 func (s *Service) MergeRef(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (string, error) {
 	in, m, err := s.opened(ctx, by, ref, iid)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"svc/internal/user"
 )
 
-// ReviewerState is how far the review of a reviewer is.
+// ReviewerState is the state of a review by a reviewer.
 type ReviewerState string
 
 // The states of reviewers.
@@ -24,7 +24,7 @@ const (
 	Reviewed         ReviewerState = "reviewed"
 	RequestedChanges ReviewerState = "requested_changes"
 	Approved         ReviewerState = "approved"
-	Unapproved       ReviewerState = "unapproved" // approved before, and revoked
+	Unapproved       ReviewerState = "unapproved" // revoked their approval
 )
 
 // Reviewer is a reviewer of a merge request.
@@ -32,7 +32,7 @@ type Reviewer struct {
 	User   *user.User
 	State  ReviewerState
 	Since  time.Time
-	Blocks bool // requested changes, and the merge waits for their approval
+	Blocks bool // requested changes that block the merge
 }
 
 // ReviewersOf lists the reviewers of a merge request, for users who can see it.
@@ -61,8 +61,8 @@ func (s *Service) Reviews(ctx context.Context, m *MergeRequest) ([]Reviewer, err
 	return found, nil
 }
 
-// ChangeRequesters returns the users who requested changes of a merge request and
-// block its merge. The merge request was read for the actor.
+// ChangeRequesters returns the users whose request for changes blocks a merge
+// request that was read for the actor.
 func (s *Service) ChangeRequesters(ctx context.Context, m *MergeRequest) ([]*user.User, error) {
 	if m.ChangeRequests == 0 {
 		return nil, nil
@@ -84,8 +84,8 @@ func (s *Service) ChangeRequesters(ctx context.Context, m *MergeRequest) ([]*use
 	return list, nil
 }
 
-// requestsChanges reports whether an actor may request changes: reviewers and
-// Developers, except for the author.
+// requestsChanges reports whether an actor may request changes: reviewers, and
+// Developers and above, but not the author.
 func (m *MergeRequest) requestsChanges(by actor.Actor, in *project.Project) bool {
 	if m.State != Opened || by.Is(m.AuthorID) || changeable(by, in) != nil {
 		return false
@@ -98,7 +98,7 @@ func (m *MergeRequest) isReviewer(by actor.Actor) bool {
 }
 
 // requestChanges records that a user requests changes, in a transaction. The user
-// becomes a reviewer, and their approval ends.
+// becomes a reviewer, and their approval is removed.
 func (s *Service) requestChanges(ctx context.Context, tx *db.Tx, by actor.Actor, m *MergeRequest) error {
 	if _, err := deleteApprovals(ctx, tx, m.ID, []int64{by.ID}); err != nil {
 		return err
@@ -116,7 +116,7 @@ func (s *Service) requestChanges(ctx context.Context, tx *db.Tx, by actor.Actor,
 }
 
 // ReviewerApproved records that a reviewer approved a merge request, in the
-// transaction of the approval. It ends their request for changes.
+// transaction of the approval. It removes their request for changes.
 func (s *Service) ReviewerApproved(ctx context.Context, tx *db.Tx, requestID, userID int64) error {
 	if err := deleteChangeRequest(ctx, tx, requestID, userID); err != nil {
 		return err
@@ -124,14 +124,14 @@ func (s *Service) ReviewerApproved(ctx context.Context, tx *db.Tx, requestID, us
 	return saveReviewerState(ctx, tx, requestID, userID, Approved)
 }
 
-// ReviewerUnapproved records that a reviewer revoked an approval, or that it was
-// reset, in the transaction of that.
+// ReviewerUnapproved records that the approval of a reviewer was revoked or reset,
+// in the transaction of that change.
 func (s *Service) ReviewerUnapproved(ctx context.Context, tx *db.Tx, requestID, userID int64) error {
 	return saveReviewerState(ctx, tx, requestID, userID, Unapproved)
 }
 
-// RequestReview requests another review from a reviewer, for users who may change
-// the reviewers. The reviewer is notified. NotFound; Forbidden.
+// RequestReview requests another review from a reviewer and notifies them, for users
+// who may change the reviewers. NotFound; Forbidden.
 func (s *Service) RequestReview(ctx context.Context, by actor.Actor, ref project.Ref, iid, userID int64) error {
 	in, m, err := s.request(ctx, by, ref, iid)
 	if err != nil {
@@ -163,9 +163,9 @@ func (s *Service) RequestReview(ctx context.Context, by actor.Actor, ref project
 	return nil
 }
 
-// BypassChangeRequests lets a merge request be merged although reviewers requested
-// changes, for users who may merge it. NotFound; Unauthorized; NotAllowed if no one
-// requested changes.
+// BypassChangeRequests allows a merge request to be merged although reviewers
+// requested changes, for users who may merge it. NotFound; Unauthorized; NotAllowed
+// if there are no requested changes.
 func (s *Service) BypassChangeRequests(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) error {
 	in, m, err := s.request(ctx, by, ref, iid)
 	if err != nil {
@@ -203,7 +203,8 @@ func (s *Service) BypassChangeRequests(ctx context.Context, by actor.Actor, ref 
 	return nil
 }
 
-// draftsChanged sets the state of a reviewer after their draft notes changed.
+// draftsChanged sets the state of a reviewer after their draft notes changed. left
+// reports whether draft notes remain.
 func draftsChanged(ctx context.Context, tx *db.Tx, requestID, userID int64, left bool) error {
 	from, to := ReviewStarted, Unreviewed
 	if left {

@@ -11,17 +11,16 @@ import (
 
 // Status is the mergeability of a merge request.
 type Status struct {
-	// Detailed is the first check that fails, or mergeable.
+	// Detailed is the first check that fails, or Mergeable.
 	Detailed Detail
-	// Also has the other checks that fail, in the order in which they are checked.
+	// Also has the other checks that fail, in order.
 	Also []Detail
-	// Git is the result of git: can_be_merged, cannot_be_merged, checking,
-	// unchecked, or cannot_be_merged_recheck if there were conflicts before the
-	// target branch moved.
+	// Git is the merge status: can_be_merged, cannot_be_merged, checking, unchecked, or
+	// cannot_be_merged_recheck if there were conflicts before the target branch moved.
 	Git string
 }
 
-// Detail is the detailed merge status: the reason that blocks a merge.
+// Detail is a detailed merge status.
 type Detail string
 
 // The detailed merge statuses.
@@ -43,7 +42,7 @@ const (
 	StillRunning Detail = "ci_still_running"
 )
 
-// The results of a merge check of two commits. With canBehind the target has
+// The results of a merge check of two commits. canBehind means that the target has
 // commits that the head does not have.
 const (
 	canMerge    = "can"
@@ -52,14 +51,14 @@ const (
 	recheck     = "recheck" // there were conflicts before the target moved; unknown now
 )
 
-// Waits reports whether a merge request waits for something other than its
-// pipeline, and can be merged automatically when that is done.
+// Waits reports whether a merge request waits for approvals or dependencies, and can
+// be merged automatically after that.
 func (s Status) Waits() bool { return s.Detailed == NotApproved || s.Detailed == Blocked }
 
-// known reports whether there is a result of git.
+// known reports whether the result of git is known.
 func (c check) known() bool { return c.result != "" && c.result != recheck }
 
-// Fails reports whether a check fails.
+// Fails reports whether the check d fails.
 func (s Status) Fails(d Detail) bool { return s.Detailed == d || slices.Contains(s.Also, d) }
 
 // Conflicting reports whether there are conflicts.
@@ -69,7 +68,7 @@ func (s Status) Conflicting() bool { return s.Git == "cannot_be_merged" }
 // may have been before the target branch moved.
 func (s Status) HadConflicts() bool { return s.Conflicting() || s.Git == "cannot_be_merged_recheck" }
 
-// Pipeline is the part of the head pipeline that merging depends on.
+// Pipeline has the fields of the head pipeline that merging depends on.
 type Pipeline struct {
 	ID        int64
 	ProjectID int64
@@ -83,7 +82,7 @@ type Pipeline struct {
 type Pipelines func(ctx context.Context, list []*MergeRequest) (map[int64]*Pipeline, error)
 
 // OnPipelines registers the function that returns pipelines. It is called at
-// start-up.
+// startup.
 func (s *Service) OnPipelines(p Pipelines) { s.pipelines = p }
 
 // headPipelines sets the head pipelines of merge requests.
@@ -98,7 +97,7 @@ func (s *Service) headPipelines(ctx context.Context, list ...*MergeRequest) erro
 	return err
 }
 
-// known returns the status from the last check, for lists.
+// known returns the status of the last check, for lists.
 func (m *MergeRequest) known(in *project.Project) Status {
 	if in == nil {
 		return Status{Detailed: Unchecked, Git: "unchecked"}
@@ -135,8 +134,8 @@ func (s *Service) status(ctx context.Context, in *project.Project, m *MergeReque
 	return m.statusOf(in, m.check.result, m.Version != nil && m.Version.Base == m.Version.Head), nil
 }
 
-// look checks with git whether the head can be merged into the target, unless
-// the result for these commits is known.
+// look checks with git whether the head can be merged into the target, unless the
+// result for these commits is known.
 func (s *Service) look(ctx context.Context, in *project.Project, m *MergeRequest, target git.OID) error {
 	if m.check.known() && m.check.source == m.Head && m.check.target == string(target) {
 		return nil
@@ -156,7 +155,8 @@ func (s *Service) look(ctx context.Context, in *project.Project, m *MergeRequest
 			found.result = cannotMerge
 		}
 	}
-	// A check that is repeated after a push to the target finds old conflicts again.
+	// If a check after a push to the target finds the old conflicts again, they are not
+	// new.
 	news := found.result == cannotMerge && m.check.result != cannotMerge && m.check.result != recheck
 	m.check = found
 	if !news {
@@ -172,8 +172,8 @@ func (s *Service) look(ctx context.Context, in *project.Project, m *MergeRequest
 	})
 }
 
-// statusOf returns the status: the first check that fails. The pipeline must have
-// been read if the project requires one.
+// statusOf returns the status for the result of a merge check. The pipeline must
+// have been read if the project requires one.
 func (m *MergeRequest) statusOf(in *project.Project, result string, empty bool) Status {
 	st := Status{Git: "unchecked"}
 	switch result {
@@ -206,7 +206,7 @@ func (m *MergeRequest) statusOf(in *project.Project, result string, empty bool) 
 	return st
 }
 
-// failed returns the checks of an open merge request that fail, in their order.
+// failed returns the failing checks of an open merge request, in order.
 func (m *MergeRequest) failed(rules project.Settings, result string, empty bool) []Detail {
 	var list []Detail
 	add := func(fails bool, d Detail) {

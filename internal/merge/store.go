@@ -10,7 +10,7 @@ import (
 	"svc/internal/plan"
 )
 
-// The table is named i, as the conditions of package plan expect.
+// The alias i of the table is used by the conditions of package plan.
 const (
 	columns = `i.id, i.iid, i.project_id, i.source_project_id, i.source_branch, i.target_branch, i.title, i.description, i.state, i.draft, i.locked, i.head_sha,
 		i.squash, i.remove_source, i.allow_collaboration, i.notes, i.upvotes, i.downvotes, i.author_id, i.milestone_id, i.merge_commit_sha, i.squash_commit_sha, i.merge_error,
@@ -55,7 +55,7 @@ func insertRequest(ctx context.Context, tx *db.Tx, m *MergeRequest) error {
 		m.Head, m.Squash, m.RemoveSource, m.AllowCollaboration, m.Description).Scan(&m.ID)
 }
 
-// saveRequest writes all columns that have no function of their own.
+// saveRequest saves all columns that no other function saves.
 func saveRequest(ctx context.Context, q db.Q, m *MergeRequest) error {
 	return db.NotFound(db.ExecOne(ctx, q, `
 		UPDATE merge_requests SET state = ?, draft = ?, milestone_id = ?, updated_at = ?, target_branch = ?, title = ?, head_sha = ?, locked = ?, squash = ?, remove_source = ?,
@@ -71,8 +71,8 @@ func deleteRequest(ctx context.Context, q db.Q, id int64) error {
 	return db.NotFound(db.ExecOne(ctx, q, `DELETE FROM merge_requests WHERE id = ?`, id), "Merge Request")
 }
 
-// deleteRequestsBy deletes the merge requests of an author and returns them
-// with their IDs only.
+// deleteRequestsBy deletes the merge requests of an author and returns them with
+// only their IDs.
 func deleteRequestsBy(ctx context.Context, tx *db.Tx, userID int64) ([]*MergeRequest, error) {
 	return db.All(ctx, tx, func(s db.Scanner) (*MergeRequest, error) {
 		var m MergeRequest
@@ -81,8 +81,8 @@ func deleteRequestsBy(ctx context.Context, tx *db.Tx, userID int64) ([]*MergeReq
 	}, `DELETE FROM merge_requests WHERE author_id = ? RETURNING id, project_id, iid`, userID)
 }
 
-// findDuplicate finds another open merge request for the same branches;
-// ErrNoRows if there is none.
+// findDuplicate returns the IID of another open merge request for the same branches.
+// ErrNoRows.
 func findDuplicate(ctx context.Context, q db.Q, m *MergeRequest) (iid int64, err error) {
 	err = q.QueryRowContext(ctx, `
 		SELECT i.iid FROM merge_requests i WHERE i.source_project_id = ? AND i.source_branch = ? AND i.project_id = ? AND i.target_branch = ? AND i.state = 'opened' AND i.id <> ?`,
@@ -91,14 +91,14 @@ func findDuplicate(ctx context.Context, q db.Q, m *MergeRequest) (iid int64, err
 }
 
 // saveCheck saves the result of a merge check if the head is still the same, and
-// reports whether it is. It does not set updated_at.
+// reports whether it did. It does not set updated_at.
 func saveCheck(ctx context.Context, q db.Q, m *MergeRequest) (saved bool, err error) {
 	return db.ExecAny(ctx, q, `UPDATE merge_requests SET merge_check = ?, checked_source = ?, checked_target = ? WHERE id = ? AND head_sha = ?`,
 		m.check.result, m.check.source, m.check.target, m.ID, m.check.source)
 }
 
-// uncheck resets the merge checks of open merge requests into a branch that has
-// moved. A conflict becomes recheck.
+// uncheck resets the merge checks of the open merge requests into a branch that has
+// moved, and reports whether there are any. A conflict becomes recheck.
 func uncheck(ctx context.Context, tx *db.Tx, projectID int64, branch string) (any bool, err error) {
 	return db.ExecAny(ctx, tx, `
 		UPDATE merge_requests SET merge_check = CASE WHEN merge_check IN ('cannot', 'recheck') THEN 'recheck' ELSE '' END
@@ -144,8 +144,8 @@ func countNote(ctx context.Context, tx *db.Tx, id int64, step int, at time.Time)
 	return db.NotFound(db.ExecOne(ctx, tx, `UPDATE merge_requests SET notes = notes + ?, updated_at = ? WHERE id = ?`, step, at, id), "Merge Request")
 }
 
-// A claim lets only one request at a time merge or rebase a merge request. It
-// expires after claimAge, because its owner may have been killed.
+// A claim ensures that only one request at a time merges or rebases a merge request.
+// It expires after claimAge, because the process that holds it may have been killed.
 
 func claim(ctx context.Context, q db.Q, column string, id int64, now time.Time) error {
 	err := db.ExecOne(ctx, q, `UPDATE merge_requests SET `+column+` = ? WHERE id = ? AND state = 'opened' AND (`+column+` IS NULL OR `+column+` < ?)`, now, id, now.Add(-claimAge))
@@ -167,8 +167,8 @@ func release(ctx context.Context, q db.Q, column string, id int64, failure strin
 	return err
 }
 
-// findByHead returns the open merge requests with a head from a branch of a
-// project or, if iid is set, with this IID to or from the project.
+// findByHead returns the open merge requests with a head whose source is a branch of
+// a project or, if iid is set, those with this IID into or from the project.
 func findByHead(ctx context.Context, q db.Q, projectID int64, branch string, iid int64, sha string) ([]*MergeRequest, error) {
 	cond, args := `i.source_project_id = ? AND i.source_branch = ?`, []any{projectID, branch}
 	if iid != 0 {
@@ -179,8 +179,8 @@ func findByHead(ctx context.Context, q db.Q, projectID int64, branch string, iid
 		append(args, sha)...)
 }
 
-// findWaiting returns the open merge requests with a head that wait for its
-// pipeline.
+// findWaiting returns the IDs of the open merge requests with a head for which
+// auto-merge is set.
 func findWaiting(ctx context.Context, q db.Q, sha string) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `SELECT id FROM merge_requests WHERE auto_merge_by_id IS NOT NULL AND head_sha = ? AND state = 'opened' ORDER BY id`, sha)
 }

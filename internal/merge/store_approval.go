@@ -25,12 +25,12 @@ func scanRule(s db.Scanner) (*ApprovalRule, error) {
 	return &r, err
 }
 
-// findProjectRules returns the rules of projects, in the order of creation.
+// findProjectRules returns the rules of projects, in order of creation.
 func findProjectRules(ctx context.Context, q db.Q, projectIDs []int64) ([]*ApprovalRule, error) {
 	return findRules(ctx, q, `r.merge_request_id IS NULL AND r.project_id`, projectIDs)
 }
 
-// findRequestRules returns the rules of merge requests, in the order of creation.
+// findRequestRules returns the rules of merge requests, in order of creation.
 func findRequestRules(ctx context.Context, q db.Q, requestIDs []int64) ([]*ApprovalRule, error) {
 	return findRules(ctx, q, `r.merge_request_id IS NOT NULL AND r.merge_request_id`, requestIDs)
 }
@@ -47,7 +47,7 @@ func findRules(ctx context.Context, q db.Q, column string, ids []int64) ([]*Appr
 	return list, fillRuleIDs(ctx, q, list)
 }
 
-// ruleParts are the tables of the users, groups and branches of rules.
+// ruleParts returns the tables of the users, groups and branches of a rule.
 func ruleParts(r *ApprovalRule) []struct {
 	table, column string
 	ids           *[]int64
@@ -147,14 +147,15 @@ func findApprovals(ctx context.Context, q db.Q, requestIDs []int64) ([]Approval,
 	return list, nil
 }
 
-// insertApproval adds an approval; false if the user has already approved.
+// insertApproval adds an approval. It returns false if the user has already
+// approved.
 func insertApproval(ctx context.Context, tx *db.Tx, a Approval) (bool, error) {
 	return db.ExecAny(ctx, tx, `INSERT INTO approvals (merge_request_id, user_id, head_sha, created_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 		a.RequestID, a.UserID, a.Head, a.At)
 }
 
-// deleteApprovals deletes the approvals of a merge request by some users, or all
-// with nil, and returns whose they were.
+// deleteApprovals deletes the approvals of a merge request by the given users, or
+// all with nil, and returns the IDs of the users whose approvals were deleted.
 func deleteApprovals(ctx context.Context, tx *db.Tx, requestID int64, userIDs []int64) ([]int64, error) {
 	query, args := `DELETE FROM approvals WHERE merge_request_id = ?`, []any{requestID}
 	if userIDs != nil {
@@ -168,13 +169,13 @@ func deleteApprovals(ctx context.Context, tx *db.Tx, requestID int64, userIDs []
 	return ids, err
 }
 
-// touchRequest sets the time of the last change of a merge request.
+// touchRequest sets updated_at of a merge request. NotFound.
 func touchRequest(ctx context.Context, tx *db.Tx, id int64, at time.Time) error {
 	return db.NotFound(db.ExecOne(ctx, tx, `UPDATE merge_requests SET updated_at = ? WHERE id = ?`, at, id), "Merge Request")
 }
 
-// findOwnersSync returns what the code owner rules of a merge request were made
-// from; ErrNoRows before that.
+// findOwnersSync returns the version and the CODEOWNERS file that the code owner
+// rules of a merge request were generated from. ErrNoRows.
 func findOwnersSync(ctx context.Context, q db.Q, requestID int64) (versionID int64, file string, err error) {
 	err = q.QueryRowContext(ctx, `SELECT version_id, file FROM merge_request_owners WHERE merge_request_id = ?`, requestID).Scan(&versionID, &file)
 	return versionID, file, err
@@ -192,7 +193,7 @@ func deleteOwnerRules(ctx context.Context, tx *db.Tx, requestID int64) error {
 	return err
 }
 
-// saveCommitters writes the users who committed to the newest version.
+// saveCommitters saves the users who committed to the newest version.
 func saveCommitters(ctx context.Context, tx *db.Tx, requestID int64, userIDs []int64) error {
 	if _, err := tx.ExecContext(ctx, `DELETE FROM merge_request_committers WHERE merge_request_id = ?`, requestID); err != nil {
 		return err
@@ -225,12 +226,12 @@ func findCommitters(ctx context.Context, q db.Q, requestIDs []int64) (map[int64]
 	return found, nil
 }
 
-// findUsernames returns the usernames of users, by ID.
+// findUsernames returns the usernames of users, ordered by user ID.
 func findUsernames(ctx context.Context, q db.Q, ids []int64) ([]string, error) {
 	return db.All(ctx, q, db.Value[string], `SELECT u.username FROM users u WHERE u.id IN `+db.In(len(ids))+` ORDER BY u.id`, db.Any(ids)...)
 }
 
-// findAdmins returns which of some users are active administrators.
+// findAdmins returns the users among ids who are active administrators.
 func findAdmins(ctx context.Context, q db.Q, ids []int64) (map[int64]bool, error) {
 	found := map[int64]bool{}
 	for part := range slices.Chunk(ids, 300) {

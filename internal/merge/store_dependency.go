@@ -15,12 +15,12 @@ func scanDependency(s db.Scanner) (*Dependency, error) {
 	return &d, err
 }
 
-// findBlockers returns the dependencies of a merge request.
+// findBlockers returns the dependencies of a merge request on others.
 func findBlockers(ctx context.Context, q db.Q, id int64) ([]*Dependency, error) {
 	return db.All(ctx, q, scanDependency, `SELECT `+dependencyColumns+` FROM merge_request_blocks b WHERE b.blocked_id = ? ORDER BY b.id`, id)
 }
 
-// findBlockees returns the dependencies on a merge request.
+// findBlockees returns the dependencies of others on a merge request.
 func findBlockees(ctx context.Context, q db.Q, id int64) ([]*Dependency, error) {
 	return db.All(ctx, q, scanDependency, `SELECT `+dependencyColumns+` FROM merge_request_blocks b WHERE b.blocking_id = ? ORDER BY b.id`, id)
 }
@@ -29,7 +29,8 @@ func findDependency(ctx context.Context, q db.Q, blockedID, id int64) (*Dependen
 	return scanDependency(q.QueryRowContext(ctx, `SELECT `+dependencyColumns+` FROM merge_request_blocks b WHERE b.id = ? AND b.blocked_id = ?`, id, blockedID))
 }
 
-// blockersOf returns the merge requests that any of the given ones depend on.
+// blockersOf returns the IDs of the merge requests that any of the given ones depend
+// on.
 func blockersOf(ctx context.Context, q db.Q, ids []int64) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `SELECT DISTINCT blocking_id FROM merge_request_blocks WHERE blocked_id IN `+db.In(len(ids)), db.Any(ids)...)
 }
@@ -54,8 +55,8 @@ func deleteDependency(ctx context.Context, tx *db.Tx, id int64) error {
 	return db.NotFound(db.ExecOne(ctx, tx, `DELETE FROM merge_request_blocks WHERE id = ?`, id), "")
 }
 
-// countBlockers counts the merge requests that block each of the given ones: those
-// that are not merged.
+// countBlockers counts the merge requests that block each of the given ones and are
+// not merged.
 func countBlockers(ctx context.Context, q db.Q, ids []int64) (map[int64]int64, error) {
 	type row struct{ id, n int64 }
 	list, err := db.All(ctx, q, func(s db.Scanner) (r row, err error) {
@@ -70,7 +71,7 @@ func countBlockers(ctx context.Context, q db.Q, ids []int64) (map[int64]int64, e
 	return found, err
 }
 
-// findSeen returns those of the merge requests that meet the conditions.
+// findSeen returns the merge requests among ids that meet the conditions.
 func findSeen(ctx context.Context, q db.Q, w db.Where, ids []int64) ([]*MergeRequest, error) {
 	w.And(`i.id IN `+db.In(len(ids)), db.Any(ids)...)
 	w.And(`p.deleted_at IS NULL`)

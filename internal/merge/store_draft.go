@@ -57,7 +57,8 @@ func saveDraft(ctx context.Context, q db.Q, d *DraftNote) error {
 	return db.NotFound(db.ExecOne(ctx, q, `UPDATE draft_notes SET body = ?, position = ?, updated_at = ? WHERE id = ?`, d.Body, position, d.UpdatedAt, d.ID), "Draft Note")
 }
 
-// deleteDrafts deletes draft notes of a user, all without IDs, and counts them.
+// deleteDrafts deletes draft notes of a user, without ids all of them, and returns
+// their number.
 func deleteDrafts(ctx context.Context, tx *db.Tx, requestID, authorID int64, ids []int64) (int64, error) {
 	query, args := `DELETE FROM draft_notes WHERE merge_request_id = ? AND author_id = ?`, []any{requestID, authorID}
 	if len(ids) > 0 {

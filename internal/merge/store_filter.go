@@ -13,9 +13,9 @@ import (
 	"svc/internal/project"
 )
 
-// visible returns the conditions on merge requests i of projects p whose merge
-// requests the actor can read, in a group if one is given. It is the SQL form
-// of the check in request.
+// visible returns the conditions on merge requests i of projects p that the actor
+// can read, within a group if one is given. It must agree with request, which checks
+// access to a single merge request.
 func (s *Service) visible(by actor.Actor, groupID *int64) (w db.Where) {
 	if groupID != nil {
 		w.And(`p.namespace_id IN (SELECT t.descendant_id FROM namespace_tree t WHERE t.ancestor_id = ?)`, *groupID)
@@ -25,7 +25,7 @@ func (s *Service) visible(by actor.Actor, groupID *int64) (w db.Where) {
 	return w
 }
 
-// inProject returns the condition on the merge requests i of a project.
+// inProject returns the condition on merge requests i of a project.
 func inProject(id int64) (w db.Where) {
 	w.And(`i.project_id = ?`, id)
 	return w
@@ -72,7 +72,8 @@ func (s *Service) narrow(w *db.Where, by actor.Actor, f Filter) {
 	s.match(f.Not, listing.Not(w))
 }
 
-// userNamed returns the list of the users with a username.
+// userNamed returns the SQL list of the IDs of users with a username, and its
+// arguments.
 func (m Match) userNamed(name string) (string, []any) {
 	if ids, ok := m.UserNamed(name); ok {
 		return db.In(len(ids)), db.Any(ids)
@@ -133,7 +134,7 @@ func (s *Service) selectRequests(ctx context.Context, by actor.Actor, in listing
 	return found, err
 }
 
-// approvedBy are the candidates of a condition that users have approved.
+// approvedBy returns the candidates for the condition that users have approved.
 func approvedBy(users []int64) listing.Candidates {
 	list := listing.Candidates{}
 	for _, id := range users {
@@ -147,9 +148,8 @@ func (s *Service) match(m Match, and func(cond string, args ...any)) {
 	m.MatchUsers(listing.MergeRequests, listing.Reviewers, m.ReviewerID, m.ReviewerUsernames, and)
 }
 
-// The conditions on merge requests i that have an approval, and a user whom a
-// rule names. A rule of the project counts unless there are rules of the merge
-// request.
+// The conditions on merge requests i that have an approval, and that have a user
+// listed in a rule. Project rules count unless the merge request has rules.
 const (
 	anyApproval = `EXISTS (SELECT 1 FROM approvals a WHERE a.merge_request_id = i.id)`
 	anyRuleUser = `EXISTS (SELECT 1 FROM approval_rules r JOIN approval_rule_users a ON a.approval_rule_id = r.id WHERE
@@ -157,13 +157,13 @@ const (
 			AND NOT EXISTS (SELECT 1 FROM approval_rules o WHERE o.merge_request_id = i.id AND o.type <> 'code_owner')))`
 )
 
-// having adds a condition to one of these.
+// having adds a condition to an EXISTS condition.
 func having(exists, more string) string {
 	return strings.TrimSuffix(exists, `)`) + ` AND ` + more + `)`
 }
 
-// matchIDs returns the conditions that all users with some IDs are related; or
-// none or any user.
+// matchIDs calls and for the condition that all users with the given IDs are
+// related, or for None or Any.
 func matchIDs(ids []string, exists string, and func(cond string, args ...any)) {
 	for _, text := range ids {
 		switch id, err := strconv.ParseInt(text, 10, 64); {
@@ -185,7 +185,7 @@ func order(by string) (db.Order, error) {
 	return listing.OrderBy(listing.MergeRequests, by)
 }
 
-// listRequests returns pages by offset, because most orders have no key.
+// listRequests uses offset pagination, because most orders have no unique key.
 func listRequests(ctx context.Context, d *db.DB, w db.Where, found listing.Selection, by listing.Sort, p db.Paging) (db.Page[*MergeRequest], error) {
 	first, err := order(by.By)
 	if err != nil {
@@ -197,8 +197,8 @@ func listRequests(ctx context.Context, d *db.DB, w db.Where, found listing.Selec
 	}, p)
 }
 
-// listOfCommit lists the merge requests with a commit: as a commit of the
-// newest version, as merge commit or as squash commit.
+// listOfCommit lists the merge requests that have a commit in the newest version, as
+// merge commit or as squash commit.
 func listOfCommit(ctx context.Context, d *db.DB, projectID int64, sha string, p db.Paging) (db.Page[*MergeRequest], error) {
 	w := inProject(projectID)
 	w.And(`i.merge_commit_sha = ? OR i.squash_commit_sha = ? OR EXISTS (SELECT 1 FROM merge_request_commits c WHERE c.merge_request_id = i.id AND c.sha = ?)`, sha, sha, sha)
@@ -206,7 +206,7 @@ func listOfCommit(ctx context.Context, d *db.DB, projectID int64, sha string, p 
 }
 
 // mergedWith returns the IIDs of the merge requests that were merged with one of the
-// commits: as merge commit, as squash commit, or, without both, as their last one.
+// commits: as merge commit, as squash commit or, without both, as head.
 func mergedWith(ctx context.Context, q db.Q, projectID int64, commits []git.OID) ([]int64, error) {
 	in := db.In(len(commits))
 	var args []any

@@ -14,11 +14,11 @@ func findAmong(ctx context.Context, q db.Q, w db.Where, ids []int64) ([]*MergeRe
 }
 
 const (
-	// assigned are the merge requests that a user is assigned to.
+	// assigned selects the merge requests that a user is assigned to.
 	assigned = `SELECT a.merge_request_id FROM merge_request_assignees a WHERE a.user_id = ?`
-	// unreviewed are those that a user has been asked to review and has not.
+	// unreviewed selects the merge requests that wait for the review of a user.
 	unreviewed = `SELECT r.merge_request_id FROM merge_request_reviewers r WHERE r.user_id = ? AND r.state IN ('unreviewed', 'review_started', 'unapproved')`
-	// reviewers are the reviewers of a merge request i other than a user.
+	// reviewers selects the reviewers of a merge request i other than a user.
 	reviewers = `SELECT 1 FROM merge_request_reviewers r WHERE r.merge_request_id = i.id AND r.user_id <> ?`
 )
 
@@ -30,8 +30,8 @@ func countWaiting(ctx context.Context, q db.Q, w db.Where, userID int64, limit i
 }
 
 // narrow adds the conditions of a section for a user. Merge requests that were
-// merged before since are left out. near reports that only those of the section are
-// candidates.
+// merged before since are left out. near means that the list is already limited to
+// the merge requests of the section.
 func (in Section) narrow(w *db.Where, userID int64, since time.Time, near bool) {
 	if in == MergedRecently {
 		w.And(`i.state = 'merged' AND i.merged_at >= ?`, since)
@@ -81,12 +81,12 @@ func (in Section) narrow(w *db.Where, userID int64, since time.Time, near bool) 
 	}
 }
 
-// findOpenRequests returns the open merge requests of a user and those of others that
-// they have been asked to review, at most one more than db.MaxCandidates of each. What
-// they wrote or are assigned to is theirs, but a user who is assigned to a merge
-// request of another user and reviews it is a reviewer first.
+// findOpenRequests returns the open merge requests of a user and those that they
+// review, each up to db.MaxCandidates + 1. Merge requests that they created or are
+// assigned to are own ones; a user who is both assignee and reviewer of a merge
+// request of another user counts as a reviewer.
 func findOpenRequests(ctx context.Context, q db.Q, userID int64) (o openRequests, err error) {
-	// The reviewer who is most in the way decides.
+	// The review state that blocks the merge most determines the section.
 	const columns = `m.id, COALESCE((SELECT max(CASE WHEN r.state IN ('reviewed', 'requested_changes') THEN 3 WHEN r.state <> 'approved' THEN 2 ELSE 1 END)
 		FROM merge_request_reviewers r WHERE r.merge_request_id = m.id AND r.user_id <> ?), 0)`
 	sections := [...]Section{AssignedToYou, ApprovedByOthers, WaitingForReview, Returned}

@@ -9,8 +9,8 @@ import (
 	"svc/internal/plan/listing"
 )
 
-// saveIssues saves the issues that a merge request references, and which of
-// them it closes.
+// saveIssues saves the issues that a merge request references, and whether it closes
+// them.
 func saveIssues(ctx context.Context, tx *db.Tx, requestID int64, named map[int64]bool) error {
 	if _, err := tx.ExecContext(ctx, `DELETE FROM merge_request_issues WHERE merge_request_id = ?`, requestID); err != nil {
 		return err

@@ -23,7 +23,7 @@ func findReviewers(ctx context.Context, q db.Q, id int64) ([]reviewerRow, error)
 		WHERE r.merge_request_id = ? ORDER BY r.user_id`, id)
 }
 
-// dateReviewers sets the time of new reviewers.
+// dateReviewers sets created_at of new reviewers.
 func dateReviewers(ctx context.Context, tx *db.Tx, id int64, at time.Time) error {
 	_, err := tx.ExecContext(ctx, `UPDATE merge_request_reviewers SET created_at = ? WHERE merge_request_id = ? AND created_at = 0`, at, id)
 	return err
@@ -34,13 +34,13 @@ func addReviewer(ctx context.Context, tx *db.Tx, id, userID int64, at time.Time)
 	return err
 }
 
-// saveReviewerState sets the state of a user who is a reviewer.
+// saveReviewerState sets the state of a user if they are a reviewer.
 func saveReviewerState(ctx context.Context, tx *db.Tx, id, userID int64, state ReviewerState) error {
 	_, err := tx.ExecContext(ctx, `UPDATE merge_request_reviewers SET state = ? WHERE merge_request_id = ? AND user_id = ?`, string(state), id, userID)
 	return err
 }
 
-// moveReviewerState sets the state of a reviewer who is in another one.
+// moveReviewerState changes the state of a reviewer from one state to another.
 func moveReviewerState(ctx context.Context, tx *db.Tx, id, userID int64, from, to ReviewerState) error {
 	_, err := tx.ExecContext(ctx, `UPDATE merge_request_reviewers SET state = ? WHERE merge_request_id = ? AND user_id = ? AND state = ?`, string(to), id, userID, string(from))
 	return err
@@ -67,7 +67,7 @@ func findChangeRequesters(ctx context.Context, q db.Q, id int64) ([]int64, error
 	return db.All(ctx, q, db.Value[int64], `SELECT user_id FROM merge_request_change_requests WHERE merge_request_id = ? AND NOT bypassed ORDER BY user_id`, id)
 }
 
-// countChangeRequests counts the change requests that block merge requests.
+// countChangeRequests counts the requests for changes that block merge requests.
 func countChangeRequests(ctx context.Context, q db.Q, ids []int64) (map[int64]int64, error) {
 	type row struct{ id, n int64 }
 	list, err := db.All(ctx, q, func(s db.Scanner) (r row, err error) {

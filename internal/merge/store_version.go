@@ -23,8 +23,8 @@ func insertVersion(ctx context.Context, tx *db.Tx, v *Version) error {
 		v.RequestID, v.Head, v.authorID, v.was, v.CreatedAt).Scan(&v.ID)
 }
 
-// collectVersion saves the collected data of a version. It returns false if
-// that was already done.
+// collectVersion saves the collected data of a version. It returns false if the
+// version was already collected.
 func collectVersion(ctx context.Context, tx *db.Tx, v *Version) (bool, error) {
 	err := db.ExecOne(ctx, tx, `UPDATE merge_request_versions SET base_sha = ?, start_sha = ?, files = ?, collected = TRUE WHERE id = ? AND NOT collected`,
 		v.Base, v.Start, v.Files, v.ID)
@@ -59,7 +59,7 @@ func findPending(ctx context.Context, q db.Q, requestID int64) ([]*Version, erro
 	return db.All(ctx, q, scanVersion, `SELECT `+versionColumns+` FROM merge_request_versions v WHERE v.merge_request_id = ? AND NOT v.collected ORDER BY v.id`, requestID)
 }
 
-// hasVersion reports whether the merge request has a version with these
+// hasVersion reports whether the merge request has a collected version with these
 // commits.
 func hasVersion(ctx context.Context, q db.Q, requestID int64, base, start, head string) (bool, error) {
 	return db.Exists(ctx, q, `
@@ -72,8 +72,8 @@ func hadHead(ctx context.Context, q db.Q, requestID int64, head string) (bool, e
 	return db.Exists(ctx, q, `SELECT 1 FROM merge_request_versions WHERE merge_request_id = ? AND head_sha = ? LIMIT 1`, requestID, head)
 }
 
-// headsBefore returns the heads that the versions of a merge request replaced, from
-// the first one whose diff notes have not been moved yet to this one.
+// headsBefore returns the heads that were replaced by versions up to v whose diff
+// notes have not been moved yet, oldest first.
 func headsBefore(ctx context.Context, q db.Q, v *Version) ([]string, error) {
 	return db.All(ctx, q, db.Value[string], `
 		SELECT v.was_sha FROM merge_request_versions v JOIN merge_requests m ON m.id = v.merge_request_id
@@ -91,7 +91,7 @@ func hasPending(ctx context.Context, q db.Q, requestID int64) (bool, error) {
 	return db.Exists(ctx, q, `SELECT 1 FROM merge_request_versions WHERE merge_request_id = ? AND NOT collected LIMIT 1`, requestID)
 }
 
-// saveCommits writes the commits of the newest version.
+// saveCommits saves the commits of the newest version.
 func saveCommits(ctx context.Context, tx *db.Tx, requestID int64, commits []*git.Commit) error {
 	if _, err := tx.ExecContext(ctx, `DELETE FROM merge_request_commits WHERE merge_request_id = ?`, requestID); err != nil {
 		return err

@@ -18,9 +18,9 @@ import (
 	"svc/internal/repo"
 )
 
-// The limits of suggestions: the bytes of a file that has some, how many are
-// applied by one commit, and how many commits the head is compared with to find
-// out whether suggestions are outdated.
+// Limits of suggestions: the size of a file with suggestions in bytes, the number of
+// suggestions applied by one commit, and the number of commits that the head is
+// compared with to detect outdated suggestions.
 const (
 	maxSuggestionFile = 1 << 20
 	maxBatch          = 100
@@ -29,7 +29,7 @@ const (
 
 const suggestionTemplate = "Apply %{suggestions_count} suggestion(s) to %{files_count} file(s)\n\n%{co_authored_by}"
 
-// outdated is the reason of a suggestion whose lines have changed.
+// outdated is the reason for a suggestion whose lines have changed.
 const outdated = "The lines were changed after this suggestion was made."
 
 // checkSuggestions sets whether the suggestions of notes can be applied to the
@@ -82,18 +82,18 @@ func (s *Service) checkSuggestions(ctx context.Context, in *project.Project, m *
 	return s.settleSuggestions(ctx, in, m, late)
 }
 
-// lateSuggestion is a suggestion that is not marked as applied, although its file
-// has changed where it would have.
+// lateSuggestion is a suggestion that is not marked as applied, although its lines
+// in the file were changed.
 type lateSuggestion struct {
 	*diffnote.Suggestion
 	diff *git.FileDiff
 }
 
-// maxSettled is the number of files that are read to settle suggestions.
+// maxSettled is the maximum number of files that are read to settle suggestions.
 const maxSettled = 10
 
-// settleSuggestions marks suggestions as applied whose lines are as they suggest. A
-// crash between the commit that applies them and the mark leaves them so.
+// settleSuggestions marks suggestions as applied whose lines match the suggestion. A
+// crash after the commit that applies them can leave them unmarked.
 func (s *Service) settleSuggestions(ctx context.Context, in *project.Project, m *MergeRequest, late map[string][]lateSuggestion) error {
 	var done []*diffnote.Suggestion
 	var ids []int64
@@ -128,8 +128,8 @@ func (s *Service) settleSuggestions(ctx context.Context, in *project.Project, m 
 	return nil
 }
 
-// changedSince returns what became of the files of notes since a commit, by path.
-// A file that did not change is left out.
+// changedSince returns the diffs of the files of notes since a commit, by old path.
+// Unchanged files are left out; a nil diff means unknown.
 func (s *Service) changedSince(ctx context.Context, in *project.Project, m *MergeRequest, since string, notes []*plan.Note) (map[string]*git.FileDiff, error) {
 	var paths []string
 	for _, n := range notes {
@@ -139,7 +139,7 @@ func (s *Service) changedSince(ctx context.Context, in *project.Project, m *Merg
 	}
 	files := map[string]*git.FileDiff{}
 	d, err := s.Repos.DiffOf(ctx, in, git.OID(since), git.OID(m.Head), git.DiffOptions{Paths: paths, Context: 1, MaxFiles: len(paths) + 1, MaxLines: 1 << 18})
-	if errs.Is(err, errs.KindNotFound) { // a commit is gone
+	if errs.Is(err, errs.KindNotFound) { // a commit no longer exists
 		for _, path := range paths {
 			files[path] = nil
 		}
@@ -155,7 +155,7 @@ func (s *Service) changedSince(ctx context.Context, in *project.Project, m *Merg
 }
 
 // checkSuggestion sets whether a suggestion can be applied, given the diff of its
-// file since, if that changed.
+// file if it changed since.
 func checkSuggestion(one *diffnote.Suggestion, f *git.FileDiff, changed bool) {
 	one.Appliable, one.Reason, one.Offset = false, "", 0
 	switch {
@@ -184,10 +184,10 @@ func checkSuggestion(one *diffnote.Suggestion, f *git.FileDiff, changed bool) {
 	one.Appliable = true
 }
 
-// ApplySuggestions applies suggestions of one merge request by a commit on its
-// source branch, for users who may push to it, and resolves their threads. Message
-// replaces the template of the project. NotFound; Forbidden; Invalid for suggestions
-// that cannot be applied; Conflict if the branch has moved.
+// ApplySuggestions applies suggestions of one merge request in a commit on its
+// source branch and resolves their threads, for users who may push to the branch.
+// message replaces the template of the project. NotFound; Forbidden; Invalid for
+// suggestions that cannot be applied; Conflict if the branch has moved.
 func (s *Service) ApplySuggestions(ctx context.Context, by actor.Actor, ids []int64, message string) ([]*diffnote.Suggestion, error) {
 	if err := by.RequireUser(); err != nil {
 		return nil, err
@@ -236,7 +236,7 @@ func (s *Service) ApplySuggestions(ctx context.Context, by actor.Actor, ids []in
 	if err != nil {
 		return nil, err
 	}
-	// The commit exists: it is recorded even if the client disconnects.
+	// The commit exists: record it even if the client disconnects.
 	ctx = context.WithoutCancel(ctx)
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		_, err := s.Plan.MarkApplied(ctx, tx, by.ID, m.Target(), ids, string(made.ID))
@@ -252,7 +252,7 @@ func (s *Service) ApplySuggestions(ctx context.Context, by actor.Actor, ids []in
 	return chosen, nil
 }
 
-// hideAs returns NotFound of another object for NotFound.
+// hideAs replaces a NotFound error with NotFound for another object.
 func hideAs(err error, what string) error {
 	if errs.Is(err, errs.KindNotFound) {
 		return errs.NotFound(what).Because(err)
@@ -266,8 +266,8 @@ type suggestedFile struct {
 	lines []string
 }
 
-// applied returns the suggestions with these IDs, and their files with them
-// applied. Invalid.
+// applied returns the suggestions with the given IDs, and the files with these
+// suggestions applied. Invalid.
 func (s *Service) applied(ctx context.Context, in *project.Project, m *MergeRequest, notes []*plan.Note, ids []int64) ([]*diffnote.Suggestion, []*suggestedFile, error) {
 	var chosen []*diffnote.Suggestion
 	byPath := map[string][]*diffnote.Suggestion{}
@@ -295,7 +295,7 @@ func (s *Service) applied(ctx context.Context, in *project.Project, m *MergeRequ
 		if err != nil {
 			return nil, nil, err
 		}
-		// From the end, so that the numbers of the lines before stay.
+		// Start at the end, so that the numbers of the preceding lines stay the same.
 		slices.SortFunc(list, func(a, b *diffnote.Suggestion) int { return int(b.FromLine + b.Offset - a.FromLine - a.Offset) })
 		f := &suggestedFile{path, diffnote.SplitLines(content)}
 		for i, one := range list {

@@ -48,7 +48,7 @@ func TestExpand(t *testing.T) {
 		"%{title}\n\n%{issues}\n\nend":  "T\n\nend",
 		"%{issues}":                     "",
 		"%{title}: %{issues}":           "T:",
-		"%{description}":                "%{title}\nline", // values are not templates
+		"%{description}":                "%{title}\nline", // variables in values are not expanded
 		"%{unknown} %{title}":           "%{unknown} T",
 		"a\r\n%{issues}\r\n\r\n\r\nb\n": "a\n\n\nb",
 	} {

@@ -12,12 +12,12 @@ import (
 	"svc/internal/plan/diffnote"
 )
 
-// maxMoved is the number of diff notes, the newest first, whose positions are
-// stored after a push.
+// maxMoved is the maximum number of diff notes, newest first, whose positions are
+// saved after a push.
 const maxMoved = 1000
 
-// Trace returns where diff notes of other versions are in the version of c; see
-// diffnote.Trace.
+// Trace returns the positions of diff notes of other versions in the version of c;
+// see diffnote.Trace.
 func (s *Service) Trace(ctx context.Context, c *Contents, list []*diffnote.Position) ([]*diffnote.Position, error) {
 	compare := func(ctx context.Context, from, to git.OID, o git.DiffOptions) (*git.Diff, error) {
 		return s.Repos.DiffOf(ctx, c.Project, from, to, o)
@@ -30,10 +30,11 @@ func (s *Service) Trace(ctx context.Context, c *Contents, list []*diffnote.Posit
 	return traced, nil
 }
 
-// moveNotes stores where the diff notes of a merge request are in its newest
-// version: clients of the API read that with the notes. Each push moves them on
-// from the version before it, so that one comparison does for most of them. A note
-// whose line is gone keeps the position of the last version that had it. NotFound.
+// moveNotes saves the positions of the diff notes of a merge request in its newest
+// version, which API clients read with the notes. Each push moves them from the
+// previous version, so that one comparison suffices for most notes. A note whose
+// line no longer exists keeps the position in the last version that had it.
+// NotFound.
 func (s *Service) moveNotes(ctx context.Context, id int64) error {
 	m, err := findRequestByID(ctx, s.DB, id)
 	if err != nil {
@@ -59,8 +60,9 @@ func (s *Service) moveNotes(ctx context.Context, id int64) error {
 	return nil
 }
 
-// moveNotesTo is moveNotes for the newest version. Several pushes may have been
-// collected since notes were moved; replaced are the heads that they replaced.
+// moveNotesTo moves the diff notes to v, the newest version. replaced are the heads
+// that were replaced since notes were last moved; several pushes may have been
+// collected.
 func (s *Service) moveNotesTo(ctx context.Context, m *MergeRequest, v *Version, replaced []string) error {
 	found, err := s.Plan.DiffNotes(ctx, m.Target(), maxMoved)
 	if err != nil {
@@ -114,7 +116,7 @@ func (s *Service) moveNotesTo(ctx context.Context, m *MergeRequest, v *Version, 
 }
 
 // resolveOutdated resolves threads whose lines a push changed, as the user who
-// pushed. Threads that were outdated before the push are not among them: users may
+// pushed. Threads that were outdated before the push are not included: users may
 // have reopened them.
 func (s *Service) resolveOutdated(ctx context.Context, m *MergeRequest, v *Version, threads []string) error {
 	author := m.AuthorID

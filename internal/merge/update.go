@@ -31,7 +31,7 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref project.Ref, i
 		f.DropPlan()
 	}
 	if !by.Is(m.AuthorID) {
-		f.AllowCollaboration = nil // it gives access to the author's branch
+		f.AllowCollaboration = nil // it gives write access to the author's branch
 	}
 	out, err := s.commands(ctx, by, in, m, &f)
 	if err != nil {
@@ -77,7 +77,7 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref project.Ref, i
 	return s.done(ctx, by, in, m, out)
 }
 
-// checkTarget checks that a new target branch exists. If the merge request is
+// checkTarget validates that a new target branch exists. If the merge request is
 // reopened, it returns the head of the source branch.
 func (s *Service) checkTarget(ctx context.Context, in *project.Project, m *MergeRequest, f Fields) (git.OID, error) {
 	if f.TargetBranch != nil && *f.TargetBranch != m.TargetBranch {
@@ -109,7 +109,7 @@ func (s *Service) change(ctx context.Context, tx *db.Tx, by actor.Actor, in *pro
 	}
 	was := *m
 	if m.State == Merged {
-		f.TargetBranch = nil // a merged merge request keeps its target
+		f.TargetBranch = nil // the target of a merged merge request cannot change
 	}
 	if err := m.apply(f); err != nil {
 		return err
@@ -176,7 +176,7 @@ func (s *Service) change(ctx context.Context, tx *db.Tx, by actor.Actor, in *pro
 }
 
 // changes saves labels, users and milestone, and returns the texts of the system
-// notes for all changes.
+// notes about all changes.
 func (s *Service) changes(ctx context.Context, tx *db.Tx, by actor.Actor, in *project.Project, was, m *MergeRequest, f Fields) ([]string, error) {
 	var changes []string
 	note := func(is bool, format string, args ...any) {
@@ -204,8 +204,8 @@ func (s *Service) changes(ctx context.Context, tx *db.Tx, by actor.Actor, in *pr
 	return changes, nil
 }
 
-// TrackTime changes the time tracking of a merge request, for users who may plan
-// it. NotFound; Forbidden; Invalid.
+// TrackTime changes the time tracking of a merge request, for users who may change
+// its planning fields. NotFound; Forbidden; Invalid.
 func (s *Service) TrackTime(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, c plan.TimeChange) (*MergeRequest, error) {
 	in, m, err := s.request(ctx, by, ref, iid)
 	if err != nil {
@@ -237,7 +237,7 @@ func (s *Service) Delete(ctx context.Context, by actor.Actor, ref project.Ref, i
 		if err := s.unblock(ctx, tx, m.ID); err != nil { // before its dependencies are deleted with it
 			return err
 		}
-		// Deleted before the rest: a concurrent note then fails with NotFound.
+		// Deleted before its notes: a concurrent note then fails with NotFound.
 		if err := deleteRequest(ctx, tx, m.ID); err != nil {
 			return err
 		}

@@ -16,7 +16,7 @@ import (
 	"svc/internal/project"
 )
 
-// Version is a diff version of a merge request: its state after a push.
+// Version is a diff version of a merge request, created by a push.
 type Version struct {
 	ID        int64
 	RequestID int64
@@ -44,7 +44,7 @@ func (s *Service) Versions(ctx context.Context, by actor.Actor, ref project.Ref,
 	return page, nil
 }
 
-// opened is current with Version set.
+// opened is like current, with Version set.
 func (s *Service) opened(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (*project.Project, *MergeRequest, error) {
 	in, m, err := s.current(ctx, by, ref, iid)
 	if err != nil {
@@ -62,7 +62,7 @@ type Contents struct {
 	Project *project.Project
 	Request *MergeRequest
 	Version *Version
-	From    *Version             // the version that it is compared with; nil for the base
+	From    *Version             // the version to compare with; nil for the base
 	Commits db.Page[*git.Commit] // newest first
 	Diff    *git.Diff
 }
@@ -70,15 +70,15 @@ type Contents struct {
 // Part is a part of a version to read.
 type Part struct {
 	VersionID int64  // 0: the newest
-	FromHead  string // compare with the version that has this head; empty: with the base
+	FromHead  string // compare with the version with this head; empty: with the base
 	Commits   bool
 	Paging    db.Paging // for the commits
 	Diff      bool
 	Options   git.DiffOptions
 }
 
-// Contents returns a version of a merge request with the requested parts, to
-// users who can see it. NotFound.
+// Contents returns a version of a merge request with the requested parts, for users
+// who can see it. NotFound.
 func (s *Service) Contents(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, want Part) (*Contents, error) {
 	in, m, err := s.opened(ctx, by, ref, iid)
 	if err != nil {
@@ -123,8 +123,8 @@ func (s *Service) CommitCount(ctx context.Context, m *MergeRequest) (int, error)
 	return page.Total, err
 }
 
-// fileDiff returns the diff of the file of a position with all lines, in a
-// version of the merge request. It sets both paths of the position. NotFound.
+// fileDiff returns the diff, with all lines, of the file of a position in a version
+// of the merge request. It sets both paths of the position. NotFound.
 func (s *Service) fileDiff(ctx context.Context, in *project.Project, m *MergeRequest, p *diffnote.Position) (*git.FileDiff, error) {
 	known, err := hasVersion(ctx, s.DB, m.ID, p.BaseSHA, p.StartSHA, p.HeadSHA)
 	if err != nil {
@@ -134,7 +134,7 @@ func (s *Service) fileDiff(ctx context.Context, in *project.Project, m *MergeReq
 		return nil, errs.NotFound("Version")
 	}
 	base, head := git.OID(p.BaseSHA), git.OID(p.HeadSHA)
-	// A diff without lines is cheap, and shows renames.
+	// A diff without lines is cheap to compute, and contains renames.
 	d, err := s.Repos.DiffOf(ctx, in, base, head, git.DiffOptions{MaxFiles: 1, MaxLines: 1})
 	if err != nil {
 		return nil, err
@@ -173,7 +173,7 @@ func (collectWork) Kind() string { return "merge_collect" }
 
 func (s *Service) workCollect(ctx context.Context, w collectWork) error {
 	if err := s.collect(ctx, w.ID); err != nil {
-		return ignoreRefusal(err) // deleted in the meantime
+		return ignoreRefusal(err) // the merge request was deleted in the meantime
 	}
 	// A process may have been killed after collecting the version but before
 	// updating the ref.
@@ -186,7 +186,7 @@ func (s *Service) workCollect(ctx context.Context, w collectWork) error {
 	if err := s.moveNotes(ctx, w.ID); err != nil {
 		return ignoreRefusal(err)
 	}
-	return s.workCheck(ctx, checkWork(w)) // for lists
+	return s.workCheck(ctx, checkWork(w)) // updates the mergeability in lists
 }
 
 // collect fetches the commits of new versions into the target project and saves
@@ -227,9 +227,9 @@ func (s *Service) collect(ctx context.Context, id int64) error {
 }
 
 // repairHead sets the head of an open merge request to the commit of its source
-// branch, if pushes were recorded in another order than they moved the branch:
-// by two nodes, or after a crash. An unknown commit is ignored: it belongs to a
-// push that has not been recorded yet.
+// branch, if pushes were recorded in a different order than they updated the branch,
+// by two nodes or after a crash. An unknown commit is ignored: it belongs to a push
+// that has not been recorded yet.
 func (s *Service) repairHead(ctx context.Context, id int64) error {
 	m, err := findRequestByID(ctx, s.DB, id)
 	if err != nil {
@@ -359,7 +359,7 @@ func (s *Service) measure(ctx context.Context, target *project.Project, m *Merge
 		return nil, err
 	}
 	v.Start = string(start)
-	if start == "" { // without a target all commits would be new
+	if start == "" { // without a target, all commits would be new
 		v.Base = v.Head
 		return nil, nil
 	}
@@ -402,8 +402,8 @@ func pushText(commits []*git.Commit, v *Version) string {
 	return fmt.Sprintf("added %d %s\n\n%s%s", n, word, strings.Join(fresh, "\n"), more)
 }
 
-// Heads returns the latest heads of a merge request, newest first. The actor
-// must have access to the merge request.
+// Heads returns the latest heads of a merge request, newest first. The caller has
+// checked access.
 func (s *Service) Heads(ctx context.Context, m *MergeRequest) ([]string, error) {
 	const most = 100
 	page, err := listVersions(ctx, s.DB, m.ID, db.Paging{Limit: most})

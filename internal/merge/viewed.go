@@ -12,22 +12,23 @@ import (
 	"svc/internal/project"
 )
 
-// maxViewed is the most files of a merge request that a user can mark as viewed.
+// maxViewed is the maximum number of files of a merge request that a user can mark
+// as viewed.
 const maxViewed = 10_000
 
-// Viewed are the files of a merge request that a user has marked as viewed: by
-// diffnote.FileCode, the content that they had then.
+// Viewed has the files of a merge request that a user has marked as viewed: their
+// content at that time, by diffnote.FileCode.
 type Viewed map[string]string
 
-// Has reports whether the user has viewed a file as it is in a diff. A push that
-// changes the file changes its content, and the file counts as not viewed again.
+// Has reports whether the user has viewed a file in its current state. A file that a
+// push changes counts as not viewed again.
 func (v Viewed) Has(f git.FileDiff) bool { return v[diffnote.FileCode(f.NewPath)] == content(f) }
 
-// content identifies both sides of a diff of a file.
+// content identifies the old and new content of a file in a diff.
 func content(f git.FileDiff) string { return string(f.OldID) + ":" + string(f.NewID) + ":" + f.BMode }
 
-// Viewed returns the files of a merge request that the actor has marked as
-// viewed; none for anonymous users. NotFound.
+// Viewed returns the files of a merge request that the actor has marked as viewed;
+// none for anonymous users. NotFound.
 func (s *Service) Viewed(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (Viewed, error) {
 	if by.RequireUser() != nil {
 		return nil, nil
@@ -43,14 +44,14 @@ func (s *Service) Viewed(ctx context.Context, by actor.Actor, ref project.Ref, i
 	return found, nil
 }
 
-// SetViewed marks a file of a version as viewed by the actor, or takes the mark
-// away. Signed-in users who can see the merge request may call it. The file is
-// named by diffnote.FileCode. NotFound; Invalid for too many files.
+// SetViewed marks a file of a version as viewed or not viewed by the actor. Requires
+// a signed-in user who can see the merge request. file is a diffnote.FileCode.
+// NotFound; Invalid for too many files.
 func (s *Service) SetViewed(ctx context.Context, by actor.Actor, ref project.Ref, iid, versionID int64, file string, viewed bool) error {
 	if err := by.RequireUser(); err != nil {
 		return err
 	}
-	// The texts of the files do not matter: without them the diff is cheap.
+	// The content of the files is not needed: without it the diff is cheap to compute.
 	c, err := s.Contents(ctx, by, ref, iid, Part{VersionID: versionID, Diff: true, Options: git.DiffOptions{MaxFiles: 1, MaxLines: 1}})
 	if err != nil {
 		return err
