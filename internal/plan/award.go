@@ -98,7 +98,7 @@ func (s *Service) Award(ctx context.Context, on Noteable, noteID, id int64) (*Aw
 const maxAwards = 100
 
 // CreateAward adds a reaction. Requires permission to comment on the target.
-// NotFound, also for an unknown emoji and for one that the user has added already;
+// NotFound, also for an unknown emoji and for a reaction that exists already;
 // Forbidden.
 func (s *Service) CreateAward(ctx context.Context, by actor.Actor, on Noteable, noteID int64, name string) (*Award, error) {
 	if err := on.mayComment(by); err != nil {
@@ -214,7 +214,7 @@ func (s *Service) reactCommand(ctx context.Context, by actor.Actor, proj *projec
 type Reaction struct {
 	Emoji *emoji.Emoji
 	Count int
-	Own   bool     // the actor has reacted with it
+	Own   bool     // the actor has reacted with this emoji
 	Names []string // other users who reacted, at most maxNamed
 }
 

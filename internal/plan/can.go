@@ -91,8 +91,8 @@ func (on Noteable) CanResolve(by actor.Actor) bool { return on.mayResolve(by) ==
 // CanEdit reports whether the actor may change and delete a note on the target.
 func (on Noteable) CanEdit(by actor.Actor, n *Note) bool { return on.editable(by, n) == nil }
 
-// editable returns an error if the actor may not change a note. The author may,
-// and Maintainers. System notes cannot be changed.
+// editable returns an error if the actor may not change a note. Requires the author
+// or a Maintainer. System notes cannot be changed.
 func (on Noteable) editable(by actor.Actor, n *Note) error {
 	if err := on.In.Change(by, project.WholePart, project.NoAccess); err != nil {
 		return err

@@ -66,8 +66,8 @@ func choose(cond bool, yes, no string) string {
 
 func same(a, b *int64) bool { return a == nil && b == nil || a != nil && b != nil && *a == *b }
 
-// quoted returns a name as it is written in a reference: in quotes unless it is a
-// single word.
+// quoted returns a name as references contain it: in quotes unless it is a single
+// word.
 func quoted(name string) string {
 	if strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789-_.") == "" {
 		return name

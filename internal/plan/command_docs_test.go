@@ -11,7 +11,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite docs/user/quick-actions.md")
 
-// TestQuickActionsPage: the page for users lists every quick action.
+// TestQuickActionsPage checks that docs/user/quick-actions.md lists every quick
+// action.
 func TestQuickActionsPage(t *testing.T) {
 	t.Parallel()
 	const path, begin, end = "../../docs/user/quick-actions.md", "<!-- commands:begin -->\n", "<!-- commands:end -->\n"
@@ -52,7 +53,7 @@ func TestQuickActionsPage(t *testing.T) {
 	}
 }
 
-// TestCommandTable: names are unique, and in order.
+// TestCommandTable checks that names are unique and sorted.
 func TestCommandTable(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}

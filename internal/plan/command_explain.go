@@ -15,7 +15,7 @@ import (
 type Explanation struct {
 	Text    string   // without the quick actions
 	Effects []string // of the quick actions that would be applied
-	Refused []string // reasons why others would not be, also of unknown ones
+	Refused []string // reasons why other quick actions would not be applied, including unknown ones
 }
 
 // maxUnknown is the maximum number of unknown commands that an Explanation names.

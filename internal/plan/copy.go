@@ -62,8 +62,8 @@ func (s *Service) PutLabels(ctx context.Context, tx *db.Tx, d *project.Draft, li
 	return nil
 }
 
-// owner returns the values of the columns project_id and namespace_id of what belongs
-// to a draft.
+// owner returns the values of the columns project_id and namespace_id of objects in
+// a draft. One of them is NULL.
 func owner(d *project.Draft) (projectID, groupID *int64) {
 	if d.Project {
 		return &d.ID, nil
@@ -98,8 +98,8 @@ func (s *Service) PutMilestones(ctx context.Context, tx *db.Tx, d *project.Draft
 // ones.
 const maxNumber = 1 << 40
 
-// checkCopy validates the fields of an imported milestone that are generated for a
-// new one.
+// checkCopy validates the fields of an imported milestone that are generated for new
+// milestones.
 func (m *Milestone) checkCopy() error {
 	wrong := errs.Fields{}
 	if m.IID < 1 || m.IID > maxNumber {
@@ -116,14 +116,14 @@ func (m *Milestone) checkCopy() error {
 	return wrong.Err()
 }
 
-// FindLabel returns the ID of the label of a group with this name, or 0. With
-// above, labels of ancestor groups are included and the nearest one is returned.
+// FindLabel returns the ID of the label of a group with this name, or 0. If above is
+// set, labels of ancestor groups are included and the nearest one is returned.
 func (s *Service) FindLabel(ctx context.Context, q db.Q, groupID int64, name string, above bool) (int64, error) {
 	return findNamed(ctx, q, "labels", "name", groupID, name, above)
 }
 
-// FindMilestone returns the ID of the milestone of a group with this title, like
-// FindLabel.
+// FindMilestone returns the ID of the milestone of a group with this title, or 0.
+// above is as in FindLabel.
 func (s *Service) FindMilestone(ctx context.Context, q db.Q, groupID int64, title string, above bool) (int64, error) {
 	return findNamed(ctx, q, "milestones", "title", groupID, title, above)
 }

@@ -32,7 +32,7 @@ type Source struct {
 // CommitKind is the kind of a commit as the source of cross-references.
 const CommitKind Kind = "Commit"
 
-// name returns the source as it is written in a note of a project.
+// name returns the reference to the source in a note of a project.
 func (from Source) name(projectID int64) string {
 	path := ""
 	if from.In.ID != projectID {

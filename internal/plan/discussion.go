@@ -90,8 +90,8 @@ func (s *Service) joinDiscussion(ctx context.Context, tx *db.Tx, on Noteable, n 
 	return beginThread(ctx, tx, first.ID)
 }
 
-// Resolve resolves or reopens a thread. The target decides who may do this; for an
-// issue, Planners, the author and the assignees. NotFound; Forbidden; Invalid if
+// Resolve resolves or reopens a thread. The permissions depend on the target; for an
+// issue, Planners, the author and the assignees may. NotFound; Forbidden; Invalid if
 // the discussion is not a thread.
 func (s *Service) Resolve(ctx context.Context, by actor.Actor, on Noteable, id string, resolved bool) (*Discussion, error) {
 	if err := on.mayResolve(by); err != nil {

@@ -89,7 +89,7 @@ func (s *Service) issue(ctx context.Context, by actor.Actor, ref project.Ref, ii
 	return &in, &i, nil
 }
 
-// readKey is the key of an issue that a page reads more than once.
+// readKey is the cache key of an issue that a page reads more than once.
 type readKey struct {
 	by  int64
 	ref project.Ref

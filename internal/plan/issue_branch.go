@@ -39,8 +39,8 @@ func branchTemplate(proj *project.Project) string {
 	return proj.Settings.IssueBranchTemplate
 }
 
-// branchPrefix returns the prefix of the branches of the issue. It is empty if the
-// template has no issue number, or the title before it.
+// branchPrefix returns the prefix of the branch names of the issue. It is empty if
+// the template does not contain the issue number, or contains the title before it.
 func (i *Issue) branchPrefix(proj *project.Project) string {
 	before, after, found := strings.Cut(branchTemplate(proj), "%{id}")
 	if !found || strings.Contains(before, "%{title}") {

@@ -64,9 +64,8 @@ func (s *Service) listIssues(ctx context.Context, by actor.Actor, in place, f Is
 // Counts is the number of issues or merge requests in each state.
 type Counts struct{ All, Opened, Closed, Merged int64 }
 
-// CountIssues counts the issues that PlaceIssues lists, or those of all projects
-// if at is nil. A number greater than db.CountLimit means that counting stopped
-// there.
+// CountIssues counts the issues that PlaceIssues lists, or those of all projects if
+// at is nil. Counting stops after db.CountLimit: a greater number is a lower bound.
 func (s *Service) CountIssues(ctx context.Context, by actor.Actor, at *project.Place, f IssueFilter) (c Counts, err error) {
 	var in place
 	if at != nil {

@@ -18,8 +18,7 @@ type Owner struct {
 
 func (o Owner) place() place { return place{project: o.Project, group: o.Group} }
 
-// IssueSet is a set of issues that is given by conditions, such as a column of a
-// board.
+// IssueSet is a set of issues that match conditions, such as a column of a board.
 type IssueSet struct {
 	where  db.Where
 	traits []Trait // of all its issues

@@ -19,7 +19,7 @@ import (
 type IssueFields struct {
 	Fields
 	Confidential *bool
-	Via          string // what closes the issue, for the system note
+	Via          string // reference to what closes the issue, for the system note
 
 	// Planning fields. They require a higher role.
 	Type      *string
@@ -41,7 +41,7 @@ type NewIssue struct {
 	IssueFields
 	IID       *int64     // Owners and administrators only
 	CreatedAt *time.Time // Owners and administrators only
-	// Also is called in the transaction that creates the issue; may be nil.
+	// Also is called in the transaction that creates the issue. It may be nil.
 	Also func(ctx context.Context, tx *db.Tx, i *Issue) error
 }
 
@@ -265,7 +265,7 @@ func (s *Service) UpdateIssue(ctx context.Context, by actor.Actor, ref project.R
 	if err := out.After(ctx, &i.Issuable); err != nil {
 		return nil, fmt.Errorf("quick actions on issue %d: %w", i.ID, err)
 	}
-	// The actor may not see the issue any more: the change may have made it
+	// The actor may no longer see the issue: the change may have made it
 	// confidential or reassigned it.
 	if i, err = findIssueByID(ctx, s.DB, i.ID); err != nil {
 		return nil, db.NotFound(err, "Issue")

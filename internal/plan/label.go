@@ -26,12 +26,12 @@ type Label struct {
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
 
-	// In the project or group that was asked for.
+	// In the requested project or group.
 	Priority     *int64
 	Subscribed   bool
-	OpenIssues   int64 // only if requested; the counts have what the actor can see
+	OpenIssues   int64 // only if requested; counts only issues that the actor can see
 	ClosedIssues int64
-	OpenRequests int64 // merge requests
+	OpenRequests int64 // open merge requests
 }
 
 // TextColor returns a text color that is readable on the color of the label.

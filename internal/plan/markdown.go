@@ -233,7 +233,7 @@ func (r *reader) project(path string) (*project.Project, error) {
 // userOrGroup resolves a mention of a user or group.
 func (r *reader) userOrGroup(name string) (*markup.Target, error) {
 	if strings.Trim(name, "0123456789") == "" {
-		return nil, nil // a number would be taken for an ID
+		return nil, nil // a number would be interpreted as an ID
 	}
 	u, err := r.s.Users.Find(r.ctx, r.by, user.Ref(name))
 	if err == nil && strings.EqualFold(u.Username, name) {

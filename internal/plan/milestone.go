@@ -308,7 +308,7 @@ func (s *Service) PromoteMilestone(ctx context.Context, by actor.Actor, ref proj
 		if err != nil {
 			return err
 		}
-		// Events belong to projects, and the milestone no longer does.
+		// Events belong to projects, but the milestone no longer does.
 		return Forget(ctx, tx, MilestoneKind, append(gone, m.ID)...)
 	})
 	if err != nil {

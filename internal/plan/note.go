@@ -27,7 +27,7 @@ type Note struct {
 	On           Target
 	OnIID        int64 // number of the target in the project; 0 if it has none
 	Discussion   string
-	Type         string // DiscussionNote or DiffNote; empty for an individual note
+	Type         string // DiscussionNote or DiffNote; empty for a note that is not in a thread
 	Body         string
 	AuthorID     int64
 	System       string             // kind of system note; empty for a comment

@@ -68,7 +68,7 @@ func (s *Service) PrepareNotes(ctx context.Context, by actor.Actor, on Noteable,
 }
 
 // mention adds the cross-references of a note. Internal notes create none, because
-// the system notes about them would be visible to others.
+// the resulting system notes would be visible to other users.
 func (b *NoteBatch) mention(ctx context.Context, n *Note) error {
 	if n.Internal || b.on.Kind != IssueKind && b.on.Kind != MergeKind || len(b.crossed) >= maxCrossReferences {
 		return nil

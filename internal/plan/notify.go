@@ -169,7 +169,7 @@ func (s *Service) LabelSubscribers(ctx context.Context, labels []int64) ([]int64
 }
 
 // SetSubscribed makes a user a participant of a target unless they have
-// unsubscribed, or, if want is false, unsubscribes them. The caller has checked
+// unsubscribed, or, if subscribe is false, unsubscribes them. The caller has checked
 // access.
 func (s *Service) SetSubscribed(ctx context.Context, of Target, userID int64, subscribe bool) error {
 	return s.DB.Tx(ctx, func(tx *db.Tx) error {
@@ -215,7 +215,7 @@ func (n notifications) View(ctx context.Context, by actor.Actor, events []*notif
 	}
 	if to, err := n.movedTo(ctx, by, i); err != nil {
 		return nil, err
-	} else if to != nil { // the discussion goes on there
+	} else if to != nil { // link to the new issue, where the discussion continues
 		v.Path = fmt.Sprintf("/%s/-/issues/%d", to.ProjectPath, to.IID)
 	}
 	return v, nil
@@ -254,8 +254,8 @@ func dueHeading(day string, now time.Time) string {
 	return "The issue is due tomorrow, " + day + "."
 }
 
-// Relabelled renders the event that labels were added. Labels that have been
-// removed again are left out; nil if none is left.
+// Relabelled renders the event that labels were added. Labels that have been removed
+// again are left out. It returns nil if no label is left.
 func Relabelled(has []*Label, e *notify.Event, who string) *mail.Section {
 	var names []string
 	for _, label := range has {

@@ -10,7 +10,7 @@ import (
 	"svc/internal/project"
 )
 
-// insertCrossReference returns 0 if the source is recorded already.
+// insertCrossReference returns 0 if the cross-reference exists already.
 func insertCrossReference(ctx context.Context, tx *db.Tx, from Source, m Mentioned) (id int64, err error) {
 	err = tx.QueryRowContext(ctx, `
 		INSERT INTO cross_references (target_type, target_id, source_type, source_project_id, source_id, source_sha) VALUES (?, ?, ?, ?, ?, ?)

@@ -40,8 +40,7 @@ func (s *Service) selectIssues(ctx context.Context, by actor.Actor, at place, f 
 	return found, err
 }
 
-// ofRareType is the condition on the type, if it is not that of most issues, as it is
-// indexed.
+// ofRareType is the condition on a type other than issue, as in the partial index.
 const ofRareType = `i.type = ? AND i.type <> 'issue'`
 
 // narrow adds the conditions of a filter on issues i of projects p.
@@ -105,7 +104,7 @@ func positionSQL() string {
 	return `CASE WHEN i.position = 0 THEN i.iid * ` + strconv.Itoa(gap) + ` ELSE i.position END`
 }
 
-// byDueDate is the due date, which can be NULL, as it is indexed for sorting.
+// byDueDate is the due date, which can be NULL, as in the index for sorting.
 const byDueDate = `COALESCE(i.due_date, '9999')`
 
 // issueOrder returns the column that a list of issues is sorted by.
@@ -121,7 +120,7 @@ func issueOrder(by string) (db.Order, error) {
 	return listing.OrderBy(listing.Issues, by)
 }
 
-// listIssues supports only offset pagination: most orders have no unique key.
+// listIssues uses offset pagination, because most orders have no unique key.
 func listIssues(ctx context.Context, d *db.DB, w db.Where, found listing.Selection, order listing.Sort, p db.Paging) (db.Page[*Issue], error) {
 	first, err := issueOrder(order.By)
 	if err != nil {

@@ -44,8 +44,8 @@ func findIssues(ctx context.Context, q db.Q, w db.Where, ids []int64) (map[int64
 	return found, err
 }
 
-// issueNumber returns the next issue number of a project, or want. Later issues
-// are numbered after it.
+// issueNumber returns the next issue number of a project, or want if it is set.
+// Later issues are numbered after it.
 func issueNumber(ctx context.Context, tx *db.Tx, projectID int64, want *int64) (int64, error) {
 	if want == nil {
 		return project.NextNumber(ctx, tx, projectID, "issue")
@@ -125,7 +125,7 @@ func findLabelNamed(ctx context.Context, q db.Q, in place, name string) (*Label,
 // assigned to.
 const authoredOrAssigned = `i.author_id = ? OR EXISTS (SELECT 1 FROM issue_assignees a WHERE a.issue_id = i.id AND a.user_id = ?)`
 
-// Concerns is authoredOrAssigned for events, which contain the ID of an issue.
+// Concerns returns authoredOrAssigned as a condition on events e of issues.
 func Concerns(by actor.Actor) (string, []any) {
 	return `EXISTS (SELECT 1 FROM issues i WHERE i.id = e.subject_id AND (` + authoredOrAssigned + `))`, []any{by.ID, by.ID}
 }

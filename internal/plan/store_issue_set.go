@@ -19,8 +19,8 @@ func (t Trait) where() (string, []any) {
 	return `i.milestone_id = ?`, []any{*t.MilestoneID}
 }
 
-// candidates returns the issues with the trait. Without them, a list in another order
-// would read all issues of a project to find a few.
+// candidates returns the issues with the trait. Without candidates, a list in
+// another order would read all issues of a project to find a few.
 func (t Trait) candidates() listing.Candidates {
 	switch {
 	case t.LabelID != nil:

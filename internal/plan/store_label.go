@@ -10,7 +10,7 @@ import (
 	"svc/internal/plan/listing"
 )
 
-// labelColumns need labelJoin. Its argument is the ID of the project whose
+// labelColumns requires labelJoin, whose argument is the ID of the project whose
 // priorities are read, or 0.
 const (
 	labelColumns = `l.id, l.project_id, l.namespace_id, l.name, l.color, l.description, l.created_at, l.updated_at, o.priority`
@@ -123,8 +123,8 @@ func deleteLabel(ctx context.Context, q db.Q, id int64) error {
 	return err
 }
 
-// findNamesakes returns the IDs of the other labels of the same name in the projects
-// of a group.
+// findNamesakes returns the IDs of the other labels with the same name in the
+// projects of a group.
 func findNamesakes(ctx context.Context, q db.Q, l *Label, groupID int64) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `
 		SELECT o.id FROM labels o JOIN projects p ON p.id = o.project_id WHERE o.name = ? AND o.id <> ? AND p.namespace_id IN `+below+` ORDER BY o.id`, l.Name, l.ID, groupID)
@@ -158,8 +158,8 @@ func promoteLabel(ctx context.Context, tx *db.Tx, l *Label, groupID int64, at ti
 	return labelTaken(db.ExecOne(ctx, tx, `UPDATE labels SET project_id = NULL, namespace_id = ?, updated_at = ? WHERE id = ?`, groupID, at, l.ID))
 }
 
-// countByLabel counts the issues and the merge requests that match conditions on them,
-// i, and projects p, for each label and state up to db.CountLimit + 1.
+// countByLabel counts issues i and merge requests i of projects p that match the
+// conditions, for each label and state up to db.CountLimit + 1.
 func countByLabel(ctx context.Context, d *db.DB, issues, requests db.Where, labels map[int64]*Label) error {
 	const (
 		issueTables   = `issue_labels x JOIN issues i ON i.id = x.issue_id JOIN projects p ON p.id = i.project_id`

@@ -44,17 +44,17 @@ func listMilestones(ctx context.Context, d *db.DB, in place, f MilestoneFilter, 
 	return db.List(ctx, d, q, p)
 }
 
-// milestoneWindow is the number of milestones at the start of a list that are searched
-// one by one.
+// milestoneWindow is the number of milestones at the start of a list that are
+// searched one by one.
 const milestoneWindow = 600
 
-// maxFirstMilestones is the number of rows up to the end of a page from which the IDs of
-// its milestones are not read first.
+// maxFirstMilestones is the highest row number up to which the IDs of the milestones
+// of a page are read first.
 const maxFirstMilestones = 1000
 
-// whereMilestones returns the conditions of a list. The projects that the actor can read
-// are either collected first, which suits a list that reads most of its milestones, or
-// looked up for each milestone.
+// whereMilestones returns the conditions of a list. With collect, the projects that
+// the actor can read are collected first, which suits a list that reads most of its
+// milestones. Otherwise the project of each milestone is looked up.
 func whereMilestones(in place, f MilestoneFilter, readable string, readableArgs []any, collect bool) (w db.Where) {
 	of := func(cond string) string {
 		if collect {
@@ -170,8 +170,8 @@ func deleteMilestone(ctx context.Context, q db.Q, id int64) error {
 	return err
 }
 
-// findMilestoneNamesakes returns the IDs of the other milestones of the same title in
-// the projects of its group.
+// findMilestoneNamesakes returns the IDs of the other milestones with the same title
+// in the projects of its group.
 func findMilestoneNamesakes(ctx context.Context, q db.Q, m *Milestone) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `
 		SELECT o.id FROM milestones o JOIN projects p ON p.id = o.project_id WHERE o.title = ? AND o.id <> ? AND p.namespace_id IN `+below+` ORDER BY o.id`, m.Title, m.ID, *m.GroupID)

@@ -45,9 +45,9 @@ func (s *Service) suggest(ctx context.Context, on Noteable, n *Note) error {
 	return nil
 }
 
-// SettleApplied marks suggestions as applied that are part of a commit although no
-// one applied them here. Their threads stay open, because it is not known who
-// applied them.
+// SettleApplied marks suggestions as applied that a commit contains although they
+// were not applied with MarkApplied. Their threads stay open, because the user who
+// applied them is unknown.
 func (s *Service) SettleApplied(ctx context.Context, ids []int64, commit string) error {
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		_, err := diffnote.SaveApplied(ctx, tx, ids, commit, s.Now())

@@ -99,9 +99,9 @@ func (s *Service) DescriptionTemplate(ctx context.Context, by actor.Actor, ref p
 	return strings.ToValidUTF8(strings.ReplaceAll(string(text), "\x00", ""), "�"), nil
 }
 
-// DefaultDescription returns the description that a new object of a project starts
-// with: the one in the project settings, or the template Default. It is empty if
-// there is none that the actor can read.
+// DefaultDescription returns the default description of a new object of a project:
+// from the project settings, or the template Default. It is empty if there is none
+// that the actor can read.
 func (s *Service) DefaultDescription(ctx context.Context, by actor.Actor, proj *project.Project, kind Kind) (string, error) {
 	text := proj.Settings.IssuesTemplate
 	if kind == MergeKind {

@@ -1,5 +1,5 @@
 // Package diffnote implements the positions of notes in diffs, and the changes that
-// notes suggest. It knows diffs but not who may comment on them.
+// notes suggest. It does not check permissions.
 package diffnote
 
 import (

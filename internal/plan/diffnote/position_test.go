@@ -9,8 +9,8 @@ import (
 	"svc/internal/git"
 )
 
-// FuzzPosition reads positions as they are kept and looks for them in diffs of
-// any kind: what is found names lines of the diff, and is kept as it is.
+// FuzzPosition decodes stored positions and checks them against arbitrary diffs:
+// valid positions have line codes, and encoding does not change them.
 func FuzzPosition(f *testing.F) {
 	const diff = "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n"
 	f.Add(`{"type":"text","new_path":"a","new_line":2}`, diff)

@@ -26,7 +26,7 @@ type Suggestion struct {
 	// Set by plan.Noteable.CheckSuggestions.
 	Appliable bool
 	Reason    string // why it cannot be applied; empty if it was applied
-	Offset    int64  // how many lines later commits have moved the range
+	Offset    int64  // number of lines by which later commits have moved the range
 }
 
 // Applied reports whether the suggestion was applied.
@@ -134,7 +134,7 @@ func (s *Suggestion) MayBeApplied(f *git.FileDiff) bool {
 	return false
 }
 
-// IsApplied reports whether the changes in f have put the suggested lines into the
+// IsApplied reports whether the changes in f have added the suggested lines to the
 // file.
 func (s *Suggestion) IsApplied(f *git.FileDiff, lines []string) bool {
 	want := SplitLines([]byte(s.ToContent))
@@ -146,9 +146,9 @@ func (s *Suggestion) IsApplied(f *git.FileDiff, lines []string) bool {
 	return false
 }
 
-// changedAt reports whether f makes changes where the suggestion does; from and to
-// are the range of its new lines. If the suggestion deletes lines, f must delete
-// all of them.
+// changedAt reports whether f changes the lines that the suggestion changes; from
+// and to are the range of its new lines. If the suggestion deletes lines, f must
+// delete all of them.
 func (s *Suggestion) changedAt(f *git.FileDiff, from, to int64) bool {
 	removed, added := int64(0), 0
 	for l := range f.Lines() {

@@ -7,7 +7,7 @@ import (
 	"svc/internal/git"
 )
 
-// TestIsApplied settles suggestions whose lines are as they suggest, and no others.
+// TestIsApplied checks which changes to a file count as applying a suggestion.
 func TestIsApplied(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -34,8 +34,8 @@ func TestIsApplied(t *testing.T) {
 	}
 }
 
-// FuzzApply applies suggestions to texts: it never reads outside of them, and what
-// was applied is recognized if the text changed.
+// FuzzApply applies suggestions to texts: Apply never reads out of bounds, and
+// IsApplied recognizes an applied suggestion if the text changed.
 func FuzzApply(f *testing.F) {
 	f.Add("a\nb\nc\n", "B\n", int64(2), int64(2), int64(0), "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n")
 	f.Add("a\r\nb", "", int64(1), int64(2), int64(-1), "")

@@ -7,8 +7,8 @@ import (
 	"svc/internal/git"
 )
 
-// maxTraced is the number of earlier versions whose diff notes are traced: each
-// needs a git process. Notes of further versions count as outdated.
+// maxTraced is the maximum number of earlier versions whose diff notes are traced,
+// because each requires a git process. Notes of other versions count as outdated.
 const maxTraced = 20
 
 // Version is a version of a diff: the commits that it compares, and its files.
@@ -22,9 +22,9 @@ type Version struct {
 // Compare returns the diff between two commits of a repository.
 type Compare func(ctx context.Context, from, to git.OID, o git.DiffOptions) (*git.Diff, error)
 
-// Trace returns where diff notes of other versions are in a version: for each
-// position the same line in its diff, nil if the line has changed since or is not
-// in the diff. Positions follow files that were renamed.
+// Trace returns the positions of diff notes of other versions in the version v: the
+// same line in its diff, or nil if the line has changed since or is not in the diff.
+// Positions follow renamed files.
 func Trace(ctx context.Context, v Version, compare Compare, list []*Position) ([]*Position, error) {
 	t := tracer{ctx: ctx, v: v, compare: compare, files: map[string]*git.FileDiff{}, moves: map[[2]string]map[string]*git.FileDiff{}, paths: map[[2]string][]string{}}
 	for i := range v.Files {
@@ -48,9 +48,9 @@ type tracer struct {
 	ctx     context.Context
 	v       Version
 	compare Compare
-	files   map[string]*git.FileDiff               // of the version, by their new paths
-	paths   map[[2]string][]string                 // of all positions, by both commits
-	moves   map[[2]string]map[string]*git.FileDiff // diffs between commits, by their old paths
+	files   map[string]*git.FileDiff               // of the version, by new path
+	paths   map[[2]string][]string                 // paths of all positions, by both commits
+	moves   map[[2]string]map[string]*git.FileDiff // diffs between commits, by old path
 }
 
 func (t *tracer) trace(p *Position) (*Position, error) {
@@ -90,8 +90,8 @@ func (t *tracer) trace(p *Position) (*Position, error) {
 	return &now, nil
 }
 
-// line finds a line of a position in the diff of its file; nil if it is not
-// there any more. A removed line is followed in the base, any other in the head.
+// line returns a line of a position in the diff of its file; nil if the line no
+// longer exists. A removed line is followed in the base, other lines in the head.
 func (t *tracer) line(f *git.FileDiff, p *Position, old, now *int64) (*LinePoint, error) {
 	if now != nil {
 		n, gone, err := t.follow(p.HeadSHA, t.v.Head, p.NewPath, *now)
@@ -110,8 +110,8 @@ func (t *tracer) line(f *git.FileDiff, p *Position, old, now *int64) (*LinePoint
 	return lineOf(f, n, true), nil
 }
 
-// changes returns what became of the files of all positions between two commits,
-// by their old paths; nil if it is not known.
+// changes returns the diffs between two commits of the files of all positions, by
+// old path; nil if unknown.
 func (t *tracer) changes(from, to string) (map[string]*git.FileDiff, error) {
 	key := [2]string{from, to}
 	files, known := t.moves[key]
@@ -128,8 +128,8 @@ func (t *tracer) changes(from, to string) (map[string]*git.FileDiff, error) {
 	return files, err
 }
 
-// path returns the path that a file in one commit has in another one, and whether
-// its content or path changed.
+// path returns the path of a file of one commit in another commit, and whether its
+// content or path changed.
 func (t *tracer) path(from, to, path string) (now string, changed bool, err error) {
 	if from == to {
 		return path, false, nil
@@ -144,8 +144,8 @@ func (t *tracer) path(from, to, path string) (now string, changed bool, err erro
 	return path, files == nil || files[path] != nil, nil
 }
 
-// follow returns the number that a line of a file in one commit has in another
-// one; gone if it was changed or removed.
+// follow returns the number of a line of a file of one commit in another commit.
+// gone is true if the line was changed or removed.
 func (t *tracer) follow(from, to, path string, n int64) (line int64, gone bool, err error) {
 	if from == to {
 		return n, false, nil
@@ -178,8 +178,8 @@ func (t *tracer) follow(from, to, path string, n int64) (line int64, gone bool, 
 	return n + shift, false, nil
 }
 
-// read compares the files of all positions in two commits; nil if that takes too
-// much.
+// read returns the diffs between two commits of the files of all positions; nil if
+// this is too expensive.
 func (t *tracer) read(key [2]string) (map[string]*git.FileDiff, error) {
 	paths := slices.Compact(slices.Sorted(slices.Values(t.paths[key])))
 	size := 0
@@ -204,8 +204,8 @@ func (t *tracer) read(key [2]string) (map[string]*git.FileDiff, error) {
 	return files, t.followRenames(key, files, gone)
 }
 
-// followRenames replaces files that are gone by the files that they were renamed
-// to: git finds those only if it compares all files.
+// followRenames replaces deleted files by the files that they were renamed to, which
+// git detects only if it compares all files.
 func (t *tracer) followRenames(key [2]string, files map[string]*git.FileDiff, gone []string) error {
 	if len(gone) == 0 {
 		return nil
@@ -235,9 +235,9 @@ func (t *tracer) followRenames(key [2]string, files map[string]*git.FileDiff, go
 	return nil
 }
 
-// lineOf is a line of the diff of a file by its number in the old or in the new
-// file; nil for an old line that was not removed. Lines between the parts of the
-// diff are unchanged.
+// lineOf returns a line in the diff of a file by its number in the new file or, if
+// removed is set, in the old file; nil if the line was not removed. Lines between the
+// hunks of the diff are unchanged.
 func lineOf(f *git.FileDiff, n int64, removed bool) *LinePoint {
 	shift := int64(0)
 	for l := range f.Lines() {

@@ -14,7 +14,7 @@ type Typed struct {
 	Number int64 // number of an issue or merge request; 0 if the text is not a number
 }
 
-// NewTyped returns the text to complete. Only the first 100 bytes count.
+// NewTyped returns the text to complete. Only the first 100 bytes are used.
 func NewTyped(text string) Typed {
 	if len(text) > 100 {
 		text = strings.ToValidUTF8(text[:100], "")

@@ -1,6 +1,6 @@
 // Package listing selects, sorts and counts issues and merge requests. It has the
-// conditions that lists of both share, and finds the rows of a page without reading
-// the whole list. The caller adds the condition on what the actor can see.
+// conditions that both kinds of lists share, and finds the rows of a page without
+// reading the whole list. The caller adds the condition on what the actor can see.
 package listing
 
 import (
@@ -84,9 +84,9 @@ type Match struct {
 	Reaction          string // emoji name, or None or Any
 	ReactionBy        int64  // ID of the user who reacted
 
-	// Usernames are further usernames to resolve to IDs.
+	// Usernames are additional usernames to resolve to IDs.
 	Usernames []string
-	// More is set if the caller has further conditions of its own.
+	// More is set if the caller has additional conditions.
 	More bool
 
 	named // IDs of the names, set by resolve

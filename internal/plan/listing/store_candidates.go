@@ -14,16 +14,16 @@ import (
 
 const (
 	// maxRanges is the maximum number of index ranges that candidates are read from,
-	// and so of labels or milestones with one name.
+	// and therefore of labels or milestones with the same name.
 	maxRanges = 50
-	// maxNames is the maximum number of labels, and of users, in a filter: each is a
-	// condition of its own.
+	// maxNames is the maximum number of labels, and of users, in a filter: each one
+	// adds a condition.
 	maxNames = 100
 )
 
-// Range is an index range with the IDs of issues or merge requests: a query
-// without LIMIT, in the order of the index. Without the ORDER BY, PostgreSQL may
-// scan the table because it expects to find enough rows soon.
+// Range is an index range with the IDs of issues or merge requests: a query without
+// LIMIT, in the order of the index. Without ORDER BY, PostgreSQL may scan the table
+// because it expects to find enough rows early.
 type Range struct {
 	Query string
 	Args  []any
@@ -32,12 +32,10 @@ type Range struct {
 // Candidates are all issues or merge requests that match one condition of a list.
 type Candidates []Range
 
-// Area is where a list searches: in a project, in a group, or everywhere if both
-// are 0.
+// Area is the project or group that a list searches; all projects if both are 0.
 type Area struct{ Project, Group int64 }
 
-// named has the IDs of the names in a filter. A name with too many matches is
-// missing.
+// named maps the names in a filter to IDs. A name with too many matches is missing.
 type named struct{ users, labels, milestones map[string][]int64 }
 
 // resolve looks up the names in a filter.
@@ -82,8 +80,8 @@ func findUserNamed(ctx context.Context, q db.Q, name string) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `SELECT u.id FROM users u WHERE lower(u.username) = lower(?)`, name)
 }
 
-// find looks up the labels or milestones with a name. If there are many, only
-// those of the project and its ancestor groups count.
+// find resolves the name of labels or milestones. If there are too many, only those
+// of the project and its ancestor groups are used.
 func (n named) find(ctx context.Context, q db.Q, in Area, table, name string) error {
 	column, found := "name", n.labels
 	if table == "milestones" {
@@ -101,8 +99,8 @@ func (n named) find(ctx context.Context, q db.Q, in Area, table, name string) er
 	return err
 }
 
-// Rows returns the range of the issues or merge requests in an area that match a
-// condition, in the order of the index that contains them.
+// Rows returns the index range of the issues or merge requests in an area that match
+// a condition; order has the columns of the index.
 func (in Area) Rows(t Table, order, cond string, args ...any) Range {
 	query := `SELECT i.id FROM ` + string(t) + `s i WHERE `
 	if in.Project != 0 {
@@ -147,8 +145,8 @@ func (in Area) times(t Table, column string, within [2]*time.Time) Candidates {
 	return Candidates{in.Rows(t, column+`, i.id`, w.Cond(), w.Args()...)}
 }
 
-// sources returns the candidates for each condition of a match, in a list of a state or
-// of all.
+// sources returns the candidates for each condition of a match. state is the state
+// of the list, or empty for all.
 func (m Match) sources(t Table, in Area, state State) (list []Candidates) {
 	for _, name := range m.Labels {
 		if ids, ok := m.named.labels[name]; ok {
@@ -191,8 +189,8 @@ func (m Match) sources(t Table, in Area, state State) (list []Candidates) {
 	return list
 }
 
-// milestones returns the milestones of a match; nil if it has none, or if their IDs are
-// not known.
+// milestones returns the milestones of a match; nil if it has none, or if their IDs
+// are unknown.
 func (m Match) milestones() []int64 {
 	if ids, ok := m.named.milestones[m.Milestone]; ok {
 		return append([]int64{}, ids...)
@@ -203,11 +201,11 @@ func (m Match) milestones() []int64 {
 	return nil
 }
 
-// byMilestone is the order of the indexes of milestones.
+// byMilestone has the columns of the indexes on milestones.
 const byMilestone = `i.milestone_id, i.state, i.id`
 
-// ofMilestones returns the candidates for a condition on milestones. With the state of
-// the list, which the indexes contain, they are fewer.
+// ofMilestones returns the candidates for a condition on milestones. The state of
+// the list, which the indexes contain, reduces their number.
 func ofMilestones(t Table, ids []int64, state State) Candidates {
 	source := Candidates{}
 	for _, id := range ids {
@@ -216,7 +214,7 @@ func ofMilestones(t Table, ids []int64, state State) Candidates {
 	return source
 }
 
-// andState returns a further condition on the state; empty for all states.
+// andState returns an additional condition on the state; empty for all states.
 func andState(state State) string {
 	if state == "" {
 		return ""
@@ -270,9 +268,9 @@ func (m Match) others(t Table, in Area) (list []Candidates) {
 	return list
 }
 
-// Select resolves the names in a filter and finds the candidates for its list in
-// an area, by the most selective condition. more returns further candidates and is
-// called when the names are resolved.
+// Select resolves the names in a filter and finds the candidates for its list in an
+// area, using the most selective condition. more returns additional candidates and
+// is called after the names are resolved.
 func Select(ctx context.Context, d *db.DB, by actor.Actor, t Table, in Area, f Filter, order string, m, not *Match, more func() []Candidates) (Selection, error) {
 	found := Selection{table: t, in: in, state: f.State, search: f.Search != ""}
 	switch f.Scope {

@@ -10,12 +10,12 @@ import (
 // that completion searches. It bounds the cost for large projects.
 const completionScan = 2000
 
-// rangeScan is the number of rows with the first digits of a number, and with as many
-// digits more, that completion reads. More than MaxCompletions of them may be invisible
-// to the user.
+// rangeScan is the maximum number of rows that completion reads per range of
+// numbers. It exceeds MaxCompletions, because some of the rows may be invisible to
+// the user.
 const rangeScan = 20 * MaxCompletions
 
-// Match adds the conditions on issues or merge requests i of a project that match: by
+// Match adds the conditions on matching issues or merge requests i of a project: by
 // number (see From), or by title among the newest ones.
 func (t Typed) Match(w *db.Where, in Table, projectID int64) {
 	w.And(`i.project_id = ?`, projectID)
@@ -31,9 +31,10 @@ func (t Typed) Match(w *db.Where, in Table, projectID int64) {
 	}
 }
 
-// From returns the tables that the suggestions are read from, with their arguments.
-// For a number these begin with the rows that have it or start with it. Each range of
-// numbers is read for itself: a condition with OR would be checked for all rows.
+// From returns the tables that the suggestions are read from, and their arguments.
+// For a number, the tables start with the rows whose number is equal to it or starts
+// with it. Each range of numbers is a separate query, because a condition with OR
+// would be checked for all rows.
 func (t Typed) From(d *db.DB, in Table, tables string, projectID int64) (from string, args []any) {
 	if t.Number == 0 {
 		return tables, nil

@@ -39,8 +39,8 @@ func Narrow(w *db.Where, t Table, by actor.Actor, f Filter) {
 	}
 }
 
-// inState returns the condition on the state. It has the state as text and not as an
-// argument, because only so it matches the indexes of the opened ones.
+// inState returns the condition on the state. The state is a literal and not an
+// argument, because only a literal matches the partial indexes on opened rows.
 func inState(state State) string {
 	if !slices.Contains(MergeRequests.states(), state) {
 		return `1 = 0`
@@ -48,7 +48,7 @@ func inState(state State) string {
 	return `i.state = '` + string(state) + `'`
 }
 
-// columns returns the columns that a search looks in.
+// columns returns the columns that a search uses.
 func (f Filter) columns(alias string) (list []string) {
 	either := !f.InTitle && !f.InText
 	if f.InTitle || either {
@@ -101,8 +101,8 @@ func (n named) MatchUsers(t Table, as Relation, given string, names []string, an
 	}
 }
 
-// Conditions calls and for each condition of a match on issues or merge requests
-// i. now decides which milestones are upcoming or started.
+// Conditions calls and for each condition of a match on issues or merge requests i.
+// now determines which milestones are upcoming or started.
 func (m Match) Conditions(t Table, now time.Time, and func(cond string, args ...any)) {
 	labels := string(t) + `_labels x`
 	own := `x.` + string(t) + `_id = i.id`
@@ -196,7 +196,7 @@ func milestoneMatch(given string, id bool, now time.Time) (string, []any) {
 	return with + `m.title = ?)`, []any{given}
 }
 
-// ByWeight is the weight of an issue i, which can be NULL, as it is indexed for
+// ByWeight is the weight of an issue i, which can be NULL, as in the index for
 // sorting.
 const ByWeight = `COALESCE(i.weight, -1)`
 

@@ -9,19 +9,19 @@ import (
 )
 
 const (
-	// maxFirst is the highest last row of a page that is read in parts or from a
-	// window of its order. Later pages are read in the order of the list.
+	// maxFirst is the highest row number up to which pages are read in parts or from a
+	// window of their order. Later pages are read in the order of the list.
 	maxFirst = 1000
 	// windowSize is the number of rows at the start of an order that are searched for a
 	// page of matches.
 	windowSize = 2400
-	// maxMilestones is the maximum number of milestones used in a project for which
-	// the order by due date is read milestone by milestone.
+	// maxMilestones is the maximum number of milestones of a project for which the
+	// order by due date is read milestone by milestone.
 	maxMilestones = 200
 )
 
-// Selection is what is known about a list of issues or merge requests before it is
-// read.
+// Selection has the known properties of a list of issues or merge requests before it
+// is read.
 type Selection struct {
 	// Among are the IDs of the candidates; nil if no condition is selective.
 	Among []int64
@@ -32,17 +32,17 @@ type Selection struct {
 	search   bool      // the filter has a search text
 	projects []int64   // projects of the group, at most maxRanges+1
 	state    State     // empty for all
-	labels   [][]int64 // for each label of the filter, those with its name
-	// milestones are those of the filter; nil if it has none or their IDs are not known.
+	labels   [][]int64 // for each label of the filter, the IDs of the labels with its name
+	// milestones are those of the filter; nil if it has none or their IDs are unknown.
 	milestones []int64
 	relation   string // table of assignees or reviewers, for a list of one user; empty otherwise
 	user       int64
 	indexed    db.Where // a condition of the filter; see Indexed
 }
 
-// Indexed returns the selection with a condition of its filter for which an index has
-// the rows of each project by creation: the first rows of that order are searched in
-// this index.
+// Indexed returns the selection with a condition of its filter that has an index
+// sorted by creation within each project. The first rows in that order are searched
+// in this index.
 func (f Selection) Indexed(cond string, args ...any) Selection {
 	f.indexed = db.Where{}
 	f.indexed.And(cond, args...)
@@ -61,7 +61,7 @@ func indexed(order string) bool {
 }
 
 // First returns a function that finds the first rows of the list; see db.Query. It
-// is nil if there is no faster way than reading the list.
+// returns nil if reading the list is the fastest way.
 func (f Selection) First(tables string, w db.Where, column db.Order, order Sort) func(ctx context.Context, d *db.DB, rows int) ([]int64, error) {
 	if f.table == "" {
 		return nil
@@ -96,8 +96,8 @@ func (l firstRows) sorted(columns ...string) string {
 	return db.OrderBy(columns, l.desc)
 }
 
-// byWindow searches the rows at the start of the order and then, if the matches there
-// are few, those of the user or the projects of the group one by one.
+// byWindow searches the rows at the start of the order. If there are few matches, it
+// then searches the rows of the user, or of each project of the group.
 func (l firstRows) byWindow(ctx context.Context, d *db.DB, rows int) ([]int64, error) {
 	if rows > maxFirst {
 		return nil, nil
@@ -107,7 +107,8 @@ func (l firstRows) byWindow(ctx context.Context, d *db.DB, rows int) ([]int64, e
 		window.Where.And(`i.project_id = ?`, l.in.Project)
 		switch {
 		case l.indexed.SQL() != "" && (l.by == "" || l.by == "created_at"):
-			// Not the state as well, or an index of all rows in the state could be read.
+			// Without the state: with it, the database could read an index of all rows in the
+			// state.
 			window.Where.And(l.indexed.Cond(), l.indexed.Args()...)
 		case l.stateIndexed():
 			window.Where.And(inState(l.state))
@@ -139,8 +140,8 @@ func (l firstRows) byWindow(ctx context.Context, d *db.DB, rows int) ([]int64, e
 	return all, nil
 }
 
-// amongWindow searches the candidates in a window, of which only the first are read;
-// nil if too few of them match. Most pages are full after a part of the window.
+// amongWindow searches the candidates in a window, reading only its first part if
+// that is sufficient; nil if too few of them match.
 func (l firstRows) amongWindow(ctx context.Context, d *db.DB, window db.Window, rows int) ([]int64, error) {
 	whole := window.Size
 	window.Size = min(whole, 24*rows)
@@ -162,8 +163,8 @@ func (l firstRows) amongWindow(ctx context.Context, d *db.DB, window db.Window, 
 	}
 }
 
-// matching returns candidates that include the first rows of the list; nil if too few of
-// the first ones match.
+// matching returns matching candidates that include the first rows of the list; nil
+// if there are too few among the first candidates.
 func (l firstRows) matching(ctx context.Context, d *db.DB, ids []int64, rows int) ([]int64, error) {
 	for _, size := range []int{rows, 8 * rows} {
 		if len(ids) < rows {
@@ -181,8 +182,8 @@ func (l firstRows) matching(ctx context.Context, d *db.DB, ids []int64, rows int
 	return nil, nil
 }
 
-// stateIndexed reports whether an index of the rows of a project in the state of the
-// list has its order.
+// stateIndexed reports whether an index on the project and the state has the order
+// of the list.
 func (l firstRows) stateIndexed() bool {
 	switch l.by {
 	case "", "created_at":
@@ -203,8 +204,8 @@ type part struct {
 	order []string // the columns of the index; the ID if it is nil
 }
 
-// collect returns the rows of groups of parts that follow each other in the order
-// of the list, up to the group that completes the page.
+// collect returns the rows of consecutive groups of parts in the order of the list,
+// up to the group that completes the page.
 func (l firstRows) collect(ctx context.Context, d *db.DB, rows int, groups [][]part) ([]int64, error) {
 	if l.desc {
 		slices.Reverse(groups)
@@ -245,8 +246,8 @@ func (l firstRows) read(ctx context.Context, d *db.DB, p part, rows int, order .
 }
 
 // byPriorities reads the rows label by label, in the order of their priorities in
-// the project. A row that matches a filter on labels has at least the priority of each of
-// them, so the parts after these labels are empty and are not searched.
+// the project. A row that matches a filter on labels has at least the priority of
+// each of them, so the parts after these labels are empty and are not searched.
 func (l firstRows) byPriorities(ctx context.Context, d *db.DB, rows int) ([]int64, error) {
 	labels, err := db.All(ctx, d, scanPriority, `SELECT o.label_id, o.priority FROM label_priorities o WHERE o.project_id = ? ORDER BY o.priority LIMIT ?`, l.in.Project, maxRanges+1)
 	if err != nil || rows > maxFirst || len(labels) > maxRanges || len(labels) > 0 && labels[len(labels)-1].value >= noPriority {
@@ -285,8 +286,8 @@ func (l firstRows) byPriorities(ctx context.Context, d *db.DB, rows int) ([]int6
 	return l.collect(ctx, d, rows, groups)
 }
 
-// excluded reports whether the filter excludes rows without any of the labels: it
-// requires one of them.
+// excluded reports whether the filter excludes rows without any of the labels,
+// because it requires one of them.
 func (l firstRows) excluded(labels []any) bool {
 	return slices.ContainsFunc(l.labels, func(required []int64) bool {
 		return !slices.ContainsFunc(required, func(id int64) bool { return !slices.Contains(labels, any(id)) })
@@ -307,7 +308,7 @@ func (l firstRows) byMilestones(ctx context.Context, d *db.DB, rows int) ([]int6
 		return nil, err
 	}
 	slices.SortFunc(used, func(a, b due) int { return strings.Compare(a.date, b.date) })
-	l.where = l.where.Without(inState(l.state)) // each part has its own
+	l.where = l.where.Without(inState(l.state)) // each part has its own condition on the state
 	var groups [][]part
 	var rest []part
 	if l.milestones == nil {
@@ -330,11 +331,12 @@ func (l firstRows) byMilestones(ctx context.Context, d *db.DB, rows int) ([]int6
 }
 
 // states returns the parts with a milestone, or without one, for each state of the
-// list: their index has the state before the ID.
+// list: in the index, the state precedes the ID.
 //
-// The state is a range of one value. PostgreSQL does not sort by a column that is equal
-// to a value, so that only the ID would be left of the order, and it might read the
-// table in the order of its IDs because it expects to find enough rows soon.
+// The condition on the state is a range of one value. PostgreSQL drops columns that
+// are equal to a constant from the sort order: with an equality, only the ID would be
+// left, and PostgreSQL might scan the table by ID because it expects to find enough
+// rows early.
 func (l firstRows) states(milestone *int64) (list []part) {
 	all := l.table.states()
 	if l.state != "" {
