@@ -213,9 +213,9 @@ func credentialOf(r *http.Request) credential {
 	return credential{}
 }
 
-// session authenticates by the session cookie of the web interface. An expired
-// cookie counts as none. A write also requires the CSRF token: without it the
-// request may come from another site.
+// session authenticates by the session cookie of the web interface. Without a
+// cookie, or with an expired one, the caller is anonymous. A write also requires
+// the CSRF token, because the request may come from another site.
 func (a *API) session(c *call, ip string) (actor.Actor, error) {
 	cookie, err := c.r.Cookie(a.sessionCookie())
 	if err != nil || cookie.Value == "" {
@@ -228,7 +228,7 @@ func (a *API) session(c *call, ip string) (actor.Actor, error) {
 	if err != nil {
 		return actor.Actor{}, err
 	}
-	if session.User.MustChangePassword && session.Impersonator == nil { // as on the pages
+	if session.User.MustChangePassword && session.Impersonator == nil { // the web interface requires it too
 		return actor.Actor{}, errs.Forbidden("Your password has to be changed first: open any page in the browser")
 	}
 	if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead && !secret.EqualMasked(c.r.Header.Get("X-CSRF-Token"), session.CSRF) {
@@ -237,10 +237,10 @@ func (a *API) session(c *call, ip string) (actor.Actor, error) {
 	return by, a.Users.Visited(c, session)
 }
 
-// reader returns a function that authenticates the caller again, by the same
-// credential, while a response is streamed. It neither extends a session nor
-// counts failures. It supports user tokens and sessions, which streaming endpoints
-// allow.
+// reader returns a function that authenticates the caller again with the same
+// credential while a response is streamed. The function neither extends a session
+// nor counts failures. It supports user tokens and sessions, the only credentials
+// that streaming endpoints allow.
 func (a *API) reader(c *call) ci.Reader {
 	first, found := c.actor, credentialOf(c.r)
 	return func(ctx context.Context) (actor.Actor, error) {
@@ -323,8 +323,9 @@ func (a *API) takeToken(c *call, key string, rate limit.Rate) error {
 	return enforce(c, a.Limits.Allow, key, rate)
 }
 
-// enforce enforces a rate for a key. ask consumes a request, or only checks whether
-// one remains.
+// enforce applies a rate limit to a key and writes the rate limit headers. ask
+// either consumes a request or only checks whether one remains. enforce returns
+// errThrottled if the limit is exceeded.
 func enforce(c *call, ask func(string, limit.Rate) limit.Decision, key string, rate limit.Rate) error {
 	decision := ask(key, rate)
 	decision.Headers(c.w.Header())

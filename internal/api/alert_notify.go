@@ -83,8 +83,8 @@ func (a *API) takePayload(c *call) ([]takenAlertJSON, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The rate is checked before the body is read, so that a sender in a loop is
-	// cheap.
+	// The rate limit is checked before the body is read, so that rejecting a
+	// request costs little.
 	if err := a.takeToken(c, "alert_integration:"+strconv.FormatInt(integration.IntegrationID(), 10), perMinute("alerts", settings.AlertPayloadsPerMinute)); err != nil {
 		return nil, err
 	}
@@ -104,7 +104,8 @@ func (a *API) takePayload(c *call) ([]takenAlertJSON, error) {
 }
 
 // alertToken returns the token of an integration: a bearer token, or the password
-// of basic authentication, as sent for credentials in a URL. Empty if there is none.
+// of basic authentication, as sent for credentials in a URL. It is empty if none was
+// sent.
 func alertToken(r *http.Request) string {
 	if scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
 		return strings.TrimSpace(token)

@@ -121,7 +121,7 @@ func (p *listAlertsParams) filter() (alert.Filter, error) {
 		f.Statuses = append(f.Statuses, alert.Status(word))
 	}
 	for _, word := range p.Severities {
-		severity, _ := alert.ParseSeverity(word) // the enum has checked it
+		severity, _ := alert.ParseSeverity(word) // the enum has validated it
 		f.Severities = append(f.Severities, severity)
 	}
 	switch {

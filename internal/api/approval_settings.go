@@ -23,8 +23,8 @@ type approvalSettingJSON struct {
 	InheritedFrom *string `json:"inherited_from"` // group, if it is locked
 }
 
-// approvalSettingsJSON are the settings of approvalConfigJSON in the words of a
-// later API.
+// approvalSettingsJSON has the settings of approvalConfigJSON with the field names
+// of the newer API.
 type approvalSettingsJSON struct {
 	AuthorApproval    approvalSettingJSON `json:"allow_author_approval"`
 	CommitterApproval approvalSettingJSON `json:"allow_committer_approval"`
@@ -52,7 +52,8 @@ func presentApprovalSettings(s merge.ApprovalConfig, err error) (approvalSetting
 	}, err
 }
 
-// presentGroupApprovals presents the settings of a group: nothing is above it.
+// presentGroupApprovals returns the representation of the settings of a group. They
+// are never locked, because only top-level groups have them.
 func presentGroupApprovals(l project.ApprovalLimits, err error) (approvalSettingsJSON, error) {
 	return presentApprovalSettings(merge.ApprovalConfig{ApprovalSettings: project.ApprovalSettings{
 		AuthorApproval: !l.PreventAuthor, DisableCommitters: l.PreventCommitters, DisableOverriding: l.PreventOverriding, ResetOnPush: l.ResetOnPush,

@@ -95,7 +95,7 @@ func (a *API) changeApprovalConfig(c *call, p approvalConfigParams) (approvalCon
 	}))
 }
 
-// ruleJSON is what all representations of an approval rule have.
+// ruleJSON has the fields that all representations of an approval rule share.
 type ruleJSON struct {
 	ID                int64            `json:"id"`
 	Name              string           `json:"name"`
@@ -178,8 +178,8 @@ func (p *approverParams) fields(name *string, required *int64) merge.RuleFields 
 	return f
 }
 
-// kind returns the type of a new rule: without users and groups it is for any
-// approver.
+// kind returns the type of a new rule: the given one, or any_approver if neither a
+// type nor users nor groups are given.
 func (p *approverParams) kind(given string) merge.RuleType {
 	if given == "" && len(p.UserIDs.Value)+len(p.Usernames)+len(p.GroupIDs.Value) == 0 {
 		return merge.AnyApprover
@@ -439,8 +439,7 @@ func (a *API) requireApprovals(c *call, p requireApprovalsParams) (approvalsJSON
 	return a.presentApprovals(c, m, s, err)
 }
 
-// approvalStateJSON is the rules of a merge request and how far they are
-// satisfied.
+// approvalStateJSON is the approval rules of a merge request with their approvals.
 type approvalStateJSON struct {
 	Overwritten bool            `json:"approval_rules_overwritten"`
 	Rules       []ruleStateJSON `json:"rules"`

@@ -89,8 +89,8 @@ func (a *API) listAuditEvents(c *call, p listAuditEventsParams) (page[auditEvent
 	return keysetPage(p.keysetParams, k, list, a.toAuditEvent), nil
 }
 
-// entityType parses the filter. The instance scope is named after the service;
-// the name of the specification is accepted too.
+// entityType parses the filter entity_type. The type of the instance contains the
+// name of the service; the names of svc and of the public API are accepted too.
 func (a *API) entityType(name string, id int64) (audit.EntityType, error) {
 	switch name {
 	case "":
@@ -135,7 +135,7 @@ type auditEventJSON struct {
 	EventType  string           `json:"event_type"`
 	EventName  string           `json:"event_name"`
 
-	// Events of the instance have these at the top level too.
+	// Events of the instance also have these fields at the top level.
 	*auditScopeJSON
 }
 

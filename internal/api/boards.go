@@ -58,7 +58,7 @@ type boardListJSON struct {
 	MaxIssueCount  int64            `json:"max_issue_count"`
 	MaxIssueWeight int64            `json:"max_issue_weight"`
 	LimitMetric    *string          `json:"limit_metric"`
-	Iteration      *struct{}        `json:"iteration"` // there are none
+	Iteration      *struct{}        `json:"iteration"` // always null
 }
 
 func toBoardList(site *Site, l *board.List, now time.Time) boardListJSON {

@@ -5,7 +5,7 @@ import (
 	"svc/internal/project"
 )
 
-// groupFixedJSON is fields of features that do not exist here.
+// groupFixedJSON has fixed values for the fields of features that svc does not have.
 type groupFixedJSON struct {
 	AllowedEmailDomains *string    `json:"allowed_email_domains_list"`
 	AutoDevops          bool       `json:"auto_devops_enabled"`
@@ -53,8 +53,8 @@ type roleParams struct {
 	AccessLevel int64 `param:"access_level" enum:"0,30,40"`
 }
 
-// change returns the protection with the changes; without one, that of the usual
-// level is changed.
+// change returns b with the changes. If b is nil, the changes apply to full
+// protection.
 func (p *branchProtectionParams) change(b *project.BranchProtection) *project.BranchProtection {
 	next := project.ProtectionOf(project.FullProtection)
 	if b != nil {

@@ -116,13 +116,13 @@ type bulkEntityJSON struct {
 	HasFailures          bool                    `json:"has_failures"`
 	Stats                map[string]bulkStatJSON `json:"stats"` // by relation
 	// Additions to the public API.
-	Phase         string `json:"phase"`          // the part that is being read, or importing
+	Phase         string `json:"phase"`          // the current step, or importing
 	Progress      int    `json:"progress"`       // percent
-	FailuresCount int64  `json:"failures_count"` // of all failures; failures has the first ones
+	FailuresCount int64  `json:"failures_count"` // all failures; Failures has only the first ones
 }
 
-// The number of failures that an entity shows, in a list and alone. All that are stored
-// are listed by an endpoint of their own.
+// The maximum number of failures in the representation of an entity, in a list and
+// as a single entity. listBulkFailures lists all stored failures.
 const (
 	failuresInList = 20
 	failuresOfOne  = 100
@@ -134,7 +134,8 @@ type bulkStatJSON struct {
 	Imported int64 `json:"imported"`
 }
 
-// bulkEntityFailureJSON has empty values for what only the reference has.
+// bulkEntityFailureJSON is a failure of an entity. Fields of the public API that svc
+// does not record are empty.
 type bulkEntityFailureJSON struct {
 	Relation         string `json:"relation"`
 	Step             string `json:"step"` // deprecated: pipeline_step
@@ -173,7 +174,8 @@ func toBulkEntity(source string, e *transfer.Entity, failures []*transfer.Failur
 	return out
 }
 
-// sourceURL returns the URL of the page of a failure at the source, if it has one.
+// sourceURL returns the URL of the failed object on the source instance, or an empty
+// string if it is not known.
 func sourceURL(source string, f *transfer.Failure) string {
 	if f.Path == "" || source == "" {
 		return ""

@@ -22,7 +22,8 @@ func (a *API) commitDiscussionRoutes() {
 	handle(a, "DELETE "+one+"/notes/{note_id}", writeAPI, a.deleteCommitNote, summary("Delete a thread note on a commit"))
 }
 
-// emptyTree is the tree that the first commit of a repository is compared with.
+// emptyTree is the ID of the empty tree, which a commit without a parent is compared
+// with.
 const emptyTree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
 // toCommitNote returns a comment on a commit as a note. Threads on commits cannot
@@ -131,8 +132,8 @@ func (a *API) getCommitDiscussion(c *call, p commitDiscussionParams) (discussion
 	return a.toCommitDiscussion(c, d), nil
 }
 
-// listCommitNotes returns the notes of a thread, the oldest first. A thread is read
-// whole, so this is one page.
+// listCommitNotes returns the notes of a thread, the oldest first. The list is not
+// paginated, because a thread is always read completely.
 func (a *API) listCommitNotes(c *call, p commitDiscussionParams) ([]noteJSON, error) {
 	d, err := a.getCommitDiscussion(c, p)
 	return d.Notes, err
@@ -155,8 +156,8 @@ type commitNoteParams struct {
 	Note int64 `param:"note_id"`
 }
 
-// getCommitNote returns a note of a thread. NotFound also for notes of other
-// threads.
+// getCommitNote returns a note of a thread. NotFound if the note does not exist or
+// belongs to another thread.
 func (a *API) getCommitNote(c *call, p commitNoteParams) (noteJSON, error) {
 	d, err := a.Comments.Discussion(c, c.actor, p.Project, p.SHA, p.Discussion)
 	if err != nil {

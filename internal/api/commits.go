@@ -35,7 +35,7 @@ var (
 	pickFailed   = response(http.StatusBadRequest, "The change cannot be applied. error_code is conflict, or empty if there is nothing to change.", pickFaultJSON{})
 )
 
-// pickFaultJSON is the error body of these endpoints.
+// pickFaultJSON is the error body of cherry-pick and revert.
 type pickFaultJSON struct {
 	Message any    `json:"message,omitempty"`
 	Error   string `json:"error,omitempty"`
@@ -147,7 +147,7 @@ func (a *API) listCommits(c *call, p commitsParams) (page[commitJSON], error) {
 	}), nil
 }
 
-// startParams are the start of a new branch.
+// startParams are the start of a new branch and the author of its commit.
 type startParams struct {
 	StartBranch  string       `param:"start_branch" doc:"Branch to create the new branch from."`
 	StartProject *project.Ref `param:"start_project" doc:"Project that contains start_branch or start_sha, if it is another project of the fork network."`
@@ -180,7 +180,7 @@ type commitActionParams struct {
 	Executable   *bool   `param:"execute_filemode"`
 }
 
-// check validates the combination of the parameters of an action.
+// check validates the combination of parameters of each action.
 func (p *createCommitParams) check() error {
 	var wrong []string
 	for i, a := range p.Actions {

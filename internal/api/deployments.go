@@ -158,8 +158,8 @@ type deploymentJSON struct {
 	Deployable  *jobJSON        `json:"deployable"`
 }
 
-// presentDeployment presents a deployment that was created by the API: it has no
-// job.
+// presentDeployment returns the representation of a deployment that was created with
+// the API. Such a deployment has no job.
 func (a *API) presentDeployment(c *call) func(*deployment.Deployment, error) (deploymentJSON, error) {
 	return func(d *deployment.Deployment, err error) (deploymentJSON, error) {
 		if err != nil {

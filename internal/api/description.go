@@ -8,8 +8,8 @@ import (
 	"svc/internal/openapi"
 )
 
-// document returns the OpenAPI document of this instance. It is made from the
-// route table.
+// document returns the OpenAPI document of this instance, generated from the route
+// table.
 func (a *API) document() *openapi.Document {
 	server := openapi.Server{Name: a.Site.Name, URL: a.Site.URL, Prefix: prefix, Version: a.Site.Version, Backend: a.Site.Backend}
 	for t := Free; t <= a.Site.Tier; t++ {

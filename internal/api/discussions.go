@@ -134,15 +134,15 @@ type discussedParams[T noteTarget] struct {
 	Discussion string `param:"discussion_id" doc:"ID of the thread."`
 }
 
-// listDiscussed returns the notes of a thread, the oldest first. A thread is read
-// whole, so this is one page.
+// listDiscussed returns the notes of a thread, the oldest first. The list is not
+// paginated, because a thread is always read completely.
 func (t noteEndpoints[T]) listDiscussed(c *call, p discussionParams[T]) ([]noteJSON, error) {
 	d, err := t.getDiscussion(c, p)
 	return d.Notes, err
 }
 
-// getDiscussed returns a note of a thread. NotFound also for notes of other
-// threads.
+// getDiscussed returns a note of a thread. NotFound if the note does not exist or
+// belongs to another thread.
 func (t noteEndpoints[T]) getDiscussed(c *call, p discussedParams[T]) (noteJSON, error) {
 	on, err := p.On.on(t.api, c)
 	if err != nil {

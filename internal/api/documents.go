@@ -16,7 +16,8 @@ import (
 
 // documentRoutes adds the OpenAPI document and its pages. They are public and the
 // same for all callers, so these endpoints neither authenticate nor count
-// requests. Each is made on its first request: all routes are known then.
+// requests. Each file is generated on its first request, when all routes have been
+// added.
 func (a *API) documentRoutes() {
 	document := sync.OnceValue(a.document)
 	a.asset("/openapi.json", func() *asset { return newAsset("application/json", document().JSON()) })
@@ -30,7 +31,7 @@ func (a *API) documentRoutes() {
 	}
 }
 
-// asset adds a route to a file that is made on the first request.
+// asset adds a route for a file that build generates on the first request.
 func (a *API) asset(path string, build func() *asset) {
 	once := sync.OnceValue(build)
 	serve := func(w http.ResponseWriter, r *http.Request) {
@@ -62,7 +63,7 @@ func newAsset(media string, text []byte) *asset {
 	return &asset{media: media, plain: text, packed: packed.Bytes(), tag: `W/"` + strconv.FormatUint(xxhash.Sum64(text), 16) + `"`}
 }
 
-// docsPolicy is the Content-Security-Policy of the pages: they load files of this
+// docsPolicy is the Content-Security-Policy of the pages. They load files from this
 // server only.
 const docsPolicy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

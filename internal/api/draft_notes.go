@@ -32,8 +32,8 @@ type draftNoteJSON struct {
 	Position          draftPositionJSON `json:"position"`
 }
 
-// draftPositionJSON is a position whose members are null for a note that is not
-// in a diff.
+// draftPositionJSON is the position of a draft note. Its fields except position_type
+// are null for a note that is not on a diff.
 type draftPositionJSON struct {
 	BaseSHA  *string        `json:"base_sha"`
 	StartSHA *string        `json:"start_sha"`

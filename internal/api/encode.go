@@ -13,13 +13,13 @@ import (
 	"unsafe"
 )
 
-// appendJSON encodes a body as encoding/json does, byte for byte, without escapes
-// of HTML characters. encoding/json inspects the type of every value; here a type
-// is compiled once to an encoder that reads its values from memory. A page of
-// large objects takes a quarter of the time.
+// appendJSON appends the JSON encoding of a body to b. The output is identical to
+// that of encoding/json without HTML escapes. encoding/json inspects the type of
+// every value, whereas appendJSON compiles each type once to an encoder that reads
+// its values from memory. A page of large objects takes a quarter of the time.
 //
-// Maps, floats and types with their own encoding are left to encoding/json. A type
-// with MarshalJSON on its pointer always uses it, even where encoding/json has no
+// encoding/json encodes maps, floats and types with their own encoding. A type with
+// MarshalJSON on its pointer always uses it, even where encoding/json has no
 // addressable value.
 func (es *encoders) appendJSON(b []byte, body any) ([]byte, error) {
 	if body == nil {
@@ -28,7 +28,7 @@ func (es *encoders) appendJSON(b []byte, body any) ([]byte, error) {
 	return es.appendBoxed(b, reflect.ValueOf(body))
 }
 
-// appendBoxed encodes the value of an interface.
+// appendBoxed appends the encoding of the dynamic value of an interface.
 func (es *encoders) appendBoxed(b []byte, v reflect.Value) ([]byte, error) {
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {
@@ -68,7 +68,7 @@ func (es *encoders) list(body any) *list {
 	return nil
 }
 
-// append encodes items until all are encoded or b has more than most bytes.
+// append appends items to b until all are encoded or b has more than most bytes.
 func (l *list) append(b []byte, most int) ([]byte, error) {
 	size := l.items.Type().Elem().Size()
 	first := l.items.UnsafePointer()
@@ -94,9 +94,9 @@ func (l *list) append(b []byte, most int) ([]byte, error) {
 // whole reports whether all items are encoded.
 func (l *list) whole() bool { return l.at > l.items.Len() }
 
-// writeTo writes b, and then the rest of the list. It clears the items that it
-// has written, so that their memory is free however long the others take: a
-// handler must not return a slice that others use.
+// writeTo writes b and then the rest of the list. It clears the written items, so
+// that their memory can be freed while the rest is written. Therefore a handler must
+// not return a slice that is used elsewhere.
 func (l *list) writeTo(out io.Writer, b []byte) (err error) {
 	gone := 0
 	for {
@@ -130,7 +130,8 @@ func (es *encoders) of(t reflect.Type) encoder {
 	return e
 }
 
-// make compiles the encoder of a type. A recursive type finds its encoder in begun.
+// make compiles the encoder of a type. begun has the encoders of the structs that
+// are being compiled, for recursive types.
 func (es *encoders) make(t reflect.Type, begun map[reflect.Type]*encoder) encoder {
 	if marshals(t) {
 		return other(t)
@@ -277,9 +278,9 @@ func appendFields(b []byte, fields []encodedField, at unsafe.Pointer) ([]byte, e
 	return b, nil
 }
 
-// addFields adds the fields of a struct at an offset. It returns false for structs
-// that are left to encoding/json: with two fields of one name, or a tag option
-// that is not supported.
+// addFields adds the fields of a struct at an offset. It returns false if
+// encoding/json must encode the struct: if two fields have the same name, or a tag
+// option is not supported.
 func (es *encoders) addFields(fields []encodedField, t reflect.Type, offset uintptr, begun map[reflect.Type]*encoder, seen map[string]bool) ([]encodedField, bool) {
 	for f := range t.Fields() {
 		tag := f.Tag.Get("json")
@@ -315,7 +316,7 @@ func (es *encoders) addFields(fields []encodedField, t reflect.Type, offset uint
 	return fields, true
 }
 
-// emptyOf returns the test of omitempty for a type.
+// emptyOf returns a function that reports whether omitempty omits a value of a type.
 func emptyOf(t reflect.Type) func(at unsafe.Pointer) bool {
 	return func(at unsafe.Pointer) bool {
 		v := reflect.NewAt(t, at).Elem()
@@ -380,8 +381,8 @@ func appendEscape(b []byte, char string) []byte {
 	return append(b, '\\', 'u', '2', '0', '2', hex[char[2]&0xf]) // U+2028 and U+2029
 }
 
-// plainRune reports whether a character needs no escape. U+2028 and U+2029 end
-// lines in JavaScript; RuneError of one byte is invalid UTF-8.
+// plainRune reports whether a character needs no escape. U+2028 and U+2029 are line
+// terminators in JavaScript; RuneError with a size of 1 is invalid UTF-8.
 func plainRune(r rune, size int) bool {
 	return r != '\u2028' && r != '\u2029' && (r != utf8.RuneError || size > 1)
 }

@@ -44,7 +44,7 @@ const (
 // option changes an endpoint.
 type option func(*endpoint)
 
-// status sets the status of success, if it is not that of the method.
+// status sets the success status, if it is not the default of the method.
 func status(code int) option { return func(e *endpoint) { e.status = code } }
 
 // tier sets the lowest tier that has the endpoint.
@@ -79,15 +79,16 @@ func response(status int, text string, body any) option {
 	return func(e *endpoint) { e.responses = append(e.responses, extraResponse{status, text, body}) }
 }
 
-// summary is the title of an endpoint in the documentation: the imperative of the
-// public docs, such as "Retry a job".
+// summary sets the title of an endpoint in the documentation: the imperative that
+// the public documentation uses, such as "Retry a job".
 func summary(text string) option { return func(e *endpoint) { e.summary = text } }
 
-// variant distinguishes the operation ID of an endpoint from that of another path.
+// variant sets a part of the operation ID, for an endpoint whose operation ID would
+// be that of another path.
 func variant(text string) option { return func(e *endpoint) { e.variant = text } }
 
-// tag sets the group of the endpoints that are added next, in the documentation.
-// Each resource calls it before its first route.
+// tag sets the documentation group of the endpoints that are added next. Each
+// resource calls it before its first route.
 func (a *API) tag(name string) { a.currentTag = name }
 
 // handle adds an endpoint: "METHOD /path", the allowed callers, and the handler.
@@ -106,8 +107,8 @@ func handle[P, R any](a *API, route string, acc access, h func(*call, P) (R, err
 	}, reflect.TypeFor[P](), opts)
 }
 
-// add adds an endpoint to the routes. Its parameters are a struct of the type
-// params. An invalid route is a bug, so it panics.
+// add adds an endpoint to the routes. params is the struct type of its parameters.
+// add panics if the route is invalid.
 func (a *API) add(route string, e *endpoint, params reflect.Type, opts []option) {
 	method, path, ok := strings.Cut(route, " ")
 	if !ok {

@@ -13,8 +13,9 @@ import (
 	"svc/internal/limit"
 )
 
-// SDKs derive these URLs from the DSN of a client key: see errortrack.Service.DSN.
-// They are public, and only report whether an event was accepted.
+// errorCollectorRoutes adds the endpoints to which SDKs send events. SDKs derive the
+// URLs from the DSN of a client key: see errortrack.Service.DSN. The endpoints are
+// public and only report whether an event was accepted.
 func (a *API) errorCollectorRoutes() {
 	a.tag("Error collector")
 	const at = "/error_tracking/collector/api/{id}"
@@ -31,7 +32,8 @@ func (a *API) errorCollectorRoutes() {
 
 const (
 	// maxSent is the limit of a request body in bytes, maxUnpacked that of the
-	// decompressed body. Most of it are attachments, which are skipped.
+	// decompressed body. Large bodies consist mostly of attachments, which are
+	// skipped.
 	maxSent     = 20 << 20
 	maxUnpacked = 100 << 20
 )
@@ -57,13 +59,13 @@ func readStored(from io.Reader) (*errortrack.Envelope, error) {
 	return &errortrack.Envelope{Event: text}, nil
 }
 
-// collector accepts events of an SDK:
+// collector returns a handler that accepts events from an SDK:
 // https://develop.sentry.dev/sdk/foundations/transport/
 func (a *API) collector(read func(io.Reader) (*errortrack.Envelope, error)) func(*call, collectParams) (collectedJSON, error) {
 	return func(c *call, p collectParams) (collectedJSON, error) {
 		key := sentKey(c.r.Header, p.Key)
 		var from errortrack.Sender
-		if key != "" { // otherwise it is in the body
+		if key != "" { // otherwise the key is in the body
 			var err error
 			if from, err = a.admitSender(c, p.Project, key); err != nil {
 				return collectedJSON{}, err
@@ -128,8 +130,8 @@ func (a *API) admitSender(c *call, projectID int64, key string) (errortrack.Send
 	return from, a.holdSender(c, from, a.Limits.Peek)
 }
 
-// holdSender enforces the rate limit of a key. SDKs pause for the time in the
-// headers.
+// holdSender enforces the rate limit of a key. If it is exceeded, SDKs pause for the
+// time in the response headers.
 func (a *API) holdSender(c *call, from errortrack.Sender, ask func(string, limit.Rate) limit.Decision) error {
 	settings, err := a.Settings.Current(c)
 	if err != nil || settings.ErrorEventsPerMinute == 0 {
@@ -137,7 +139,7 @@ func (a *API) holdSender(c *call, from errortrack.Sender, ask func(string, limit
 	}
 	err = enforce(c, ask, "error_key:"+strconv.FormatInt(from.KeyID, 10), perMinute("error_tracking", settings.ErrorEventsPerMinute))
 	if errors.Is(err, errThrottled) {
-		// Seconds, categories (all), scope.
+		// The format is seconds:categories:scope; no category means all.
 		h := c.w.Header()
 		h.Set("X-Sentry-Rate-Limits", h.Get("Retry-After")+"::key")
 	}

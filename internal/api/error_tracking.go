@@ -16,7 +16,7 @@ func (a *API) errorTrackingRoutes() {
 	handle(a, "DELETE "+keys+"/{key_id}", writeAPI, a.deleteClientKey, summary("Delete a client key"))
 }
 
-// errorSetupJSON is the error tracking settings. A member is named after the
+// errorSetupJSON is the error tracking settings. One member is named after the
 // external service.
 type errorSetupJSON struct {
 	backend string

@@ -19,7 +19,7 @@ type messageJSON struct {
 	Message any `json:"message"`
 }
 
-// codedJSON is the body of an error with a code for programs.
+// codedJSON is the body of an error with a machine-readable code.
 type codedJSON struct {
 	Message any    `json:"message"`
 	Code    string `json:"error_code"`
@@ -58,7 +58,7 @@ func (a *API) refuse(c *call, err error) {
 	}
 	switch code {
 	case http.StatusTooManyRequests:
-		// What an administrator has set is sent as it is.
+		// The text that administrators have set is sent unchanged.
 		if s, err := a.Settings.Current(c); err == nil && s.RateLimitText != "" {
 			c.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 			c.w.WriteHeader(code)
@@ -79,7 +79,8 @@ func (a *API) refuse(c *call, err error) {
 }
 
 // movedTo returns the URL of this request with an ID in place of an old path. It
-// is empty for writes: clients repeat them as reads, or not at all.
+// is empty for writes, because clients repeat a redirected write as a GET request or
+// not at all.
 func (c *call) movedTo(m *project.Moved) string {
 	if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
 		return ""
@@ -107,7 +108,7 @@ func errorBody(err error) (int, any) {
 		return http.StatusNotFound, messageJSON{"404 " + m.Thing + " Not Found - " + m.Error()}
 	}
 	if e, ok := errs.As(err); ok && e.Kind == errs.KindUnavailable {
-		return kindBody(e) // before errors of the input, which may follow from it
+		return kindBody(e) // takes precedence over input errors, which it may cause
 	}
 	if e, ok := errors.AsType[*bind.ParamError](err); ok {
 		return http.StatusBadRequest, errorJSON{e.Error()}

@@ -108,7 +108,7 @@ type eventJSON struct {
 	CreatedAt      stamp              `json:"created_at"`
 	Author         *userPublicJSON    `json:"author"`
 	AuthorUsername *string            `json:"author_username"`
-	Data           *string            `json:"data"` // always null: legacy
+	Data           *string            `json:"data"` // deprecated: always null
 	PushData       *pushDataJSON      `json:"push_data,omitempty"`
 	Note           *noteJSON          `json:"note,omitempty"`
 	WikiPage       *wikiPageBasicJSON `json:"wiki_page,omitempty"`

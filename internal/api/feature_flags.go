@@ -287,7 +287,8 @@ func (a *API) serveFeatures(c *call, p unleashParams) (any, error) {
 	return encoded(body), nil
 }
 
-// pingUnleash accepts what clients send about themselves. It is not stored.
+// pingUnleash checks the credential of a client. Registrations and metrics of
+// clients are accepted but not stored.
 func (a *API) pingUnleash(c *call, p unleashParams) (streamed, error) {
 	instanceID, _ := p.credential(c)
 	if _, err := a.Flags.Authorize(c, p.Project, instanceID); err != nil {

@@ -25,8 +25,8 @@ func (a *API) startGroupExport(c *call, p inGroupParams) (accepted, error) {
 	return accepted{}, err
 }
 
-// groupExportJSON has the fields of a project export in the public API, and
-// additional ones after them.
+// groupExportJSON has the fields of a project export in the public API, followed by
+// additional fields.
 type groupExportJSON struct {
 	ID                int64            `json:"id"`
 	Description       string           `json:"description"`
@@ -109,7 +109,7 @@ type groupImportJSON struct {
 	Name       string           `json:"name"`
 	Path       string           `json:"path"`
 	ParentID   *int64           `json:"parent_id"`
-	GroupID    *int64           `json:"group_id"` // when it is finished
+	GroupID    *int64           `json:"group_id"` // null until the import has finished
 	Status     string           `json:"status"`   // uploading, queued, started, finished or failed
 	Progress   int              `json:"progress"` // percent
 	Error      *string          `json:"error"`
@@ -158,7 +158,8 @@ func toGroupImport(site *Site, i *transfer.Import) groupImportJSON {
 
 type listGroupImportsParams struct{ pageParams }
 
-// listGroupImports: an addition to the public API.
+// listGroupImports lists the group imports of the current user. It is an addition to
+// the public API.
 func (a *API) listGroupImports(c *call, p listGroupImportsParams) (page[groupImportJSON], error) {
 	list, err := a.Transfer.Imports(c, c.actor, p.paging())
 	if err != nil {

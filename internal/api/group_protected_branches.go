@@ -14,8 +14,8 @@ func (a *API) groupProtectedBranchRoutes() {
 	handle(a, "DELETE "+one, writeAPI, a.unprotectGroupBranch, summary("Unprotect branches of all projects of a group"))
 }
 
-// groupProtectedBranchJSON is a protected branch of a group. Projects show it with
-// the field inherited.
+// groupProtectedBranchJSON is a protected branch of a group. The projects of the
+// group list it with inherited set to true.
 type groupProtectedBranchJSON struct {
 	ID                    int64           `json:"id"`
 	Name                  string          `json:"name"`

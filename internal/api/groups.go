@@ -175,7 +175,7 @@ type getGroupParams struct {
 	WithAttributes bool `param:"with_custom_attributes" doc:"Include custom attributes (administrators only)."`
 }
 
-// attributes returns the custom attributes of the group, if they are asked for.
+// attributes returns the custom attributes of the group, if they were requested.
 func (p getGroupParams) attributes(a *API, c *call, n *project.Namespace) (*attributesJSON, error) {
 	found, err := attributeFilterParams{WithAttributes: p.WithAttributes}.attributesOf(a, c, true, []int64{n.ID})
 	return found[n.ID], err
@@ -195,7 +195,7 @@ func (a *API) getGroup(c *call, p getGroupParams) (any, error) {
 		return shown, err
 	}
 	n, own, shared, err := a.Projects.GroupWithProjects(c, c.actor, p.Group)
-	if errs.Is(err, errs.KindNotFound) { // perhaps marked for deletion
+	if errs.Is(err, errs.KindNotFound) { // the group may be marked for deletion
 		n, err := a.Projects.GroupMarked(c, c.actor, p.Group)
 		return presentGroup(c, n, err)
 	}
@@ -213,7 +213,8 @@ func (a *API) getGroup(c *call, p getGroupParams) (any, error) {
 	return toGroupWithProjects(c, group, own, shared, a.Now()), nil
 }
 
-// groupRunnersToken returns nil to users who cannot register runners in the group.
+// groupRunnersToken returns the registration token of the group, or nil if the user
+// cannot register runners in the group.
 func (a *API) groupRunnersToken(c *call, n *project.Namespace) (*string, error) {
 	if c.actor.Anonymous() {
 		return nil, nil
@@ -409,7 +410,7 @@ type groupWithProjectsJSON struct {
 	SharedProjects []projectJSON `json:"shared_projects"`
 }
 
-// groupWithBasicJSON is the same for anonymous callers.
+// groupWithBasicJSON is a group with its projects, for anonymous callers.
 type groupWithBasicJSON struct {
 	groupDetailJSON
 	Projects       []projectBasicJSON `json:"projects"`

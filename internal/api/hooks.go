@@ -48,9 +48,9 @@ func (a *API) hookRoutes() {
 	handle(a, "DELETE /hooks/{hook_id}/url_variables/{key}", writeAPI, a.deleteSystemHookVariable, summary("Delete a URL variable of a system hook"))
 }
 
-// eventUUIDHeader is the header of webhook requests that their receivers send back
-// with the requests that they make in consequence, so that webhooks cannot trigger
-// themselves forever.
+// eventUUIDHeader is the header that identifies the event of a webhook request. A
+// receiver copies it to the API requests that it makes because of the event, so that
+// a webhook cannot trigger itself in an endless loop.
 const eventUUIDHeader = "X-Gitlab-Event-Uuid"
 
 func isUUID(text string) bool {

@@ -61,7 +61,8 @@ type integrationDetailJSON struct {
 	Properties integrationPropertiesJSON `json:"properties"`
 }
 
-// integrationPropertiesJSON has no webhook URL, token and key: they are secrets.
+// integrationPropertiesJSON has the properties of an integration, except the webhook
+// URL, token and key, which are secret.
 type integrationPropertiesJSON struct {
 	Username                 *string `json:"username"`
 	Channel                  *string `json:"channel"`

@@ -13,7 +13,8 @@ import (
 // This file has the parameters and results that the endpoints of issues and of
 // merge requests share.
 
-// matchParams are filters on attributes, also below not.
+// matchParams are filters on attributes. Requests can negate them with not,
+// as in not[labels].
 type matchParams struct {
 	Labels            []string `param:"labels,csv" doc:"Labels that must all be set; None or Any."`
 	Milestone         string   `param:"milestone" doc:"Milestone title, None, Any, Upcoming or Started."`
@@ -40,7 +41,7 @@ func (p *matchParams) hasUser() bool {
 	return p.AuthorID != 0 || p.AuthorUsername != "" || p.AssigneeID != "" || len(p.AssigneeUsernames) > 0
 }
 
-// filterParams are the other filters.
+// filterParams are the filters that cannot be negated.
 type filterParams struct {
 	Search        string     `param:"search"`
 	In            []string   `param:"in,csv" enum:"title,description" doc:"Scope of the search parameter."`
@@ -51,8 +52,8 @@ type filterParams struct {
 	NonArchived   *bool      `param:"non_archived" doc:"For groups: only items of projects that are not archived. Default is true."`
 }
 
-// filter returns the filter with a state and a scope, or the default scope if
-// none was sent.
+// filter returns the filter with a state and a scope, or with the default scope if
+// scope is empty.
 func (p *filterParams) filter(state, scope, defaultScope string) listing.Filter {
 	f := listing.Filter{
 		State: plan.State(state), Scope: defaultScope, Search: p.Search,
@@ -74,7 +75,7 @@ func (p *filterParams) filter(state, scope, defaultScope string) listing.Filter 
 	return f
 }
 
-// live reports whether a list of a group leaves out archived projects.
+// live reports whether a list of a group excludes archived projects.
 func (p *filterParams) live() bool { return p.NonArchived == nil || *p.NonArchived }
 
 // fieldParams are the attributes for create and update.

@@ -49,7 +49,7 @@ type issueJSON struct {
 	Imported             bool             `json:"imported"`
 	ImportedFrom         string           `json:"imported_from"`
 	ServiceDeskReplyTo   *string          `json:"service_desk_reply_to"`
-	HealthStatus         *string          `json:"health_status"` // this and the next are not available here
+	HealthStatus         *string          `json:"health_status"` // always null, like the next two fields
 	Epic                 *struct{}        `json:"epic"`
 	Iteration            *struct{}        `json:"iteration"`
 }
@@ -102,8 +102,8 @@ func toTasks(text string) (t taskStatusJSON) {
 		if len(box) < 4 || box[2] != ']' || !strings.Contains(" xX", box[1:2]) || !strings.Contains(space, box[3:4]) {
 			continue
 		}
-		// The search before the box ends at the previous bracket, so each byte is
-		// read once.
+		// The text before the box starts after the previous bracket, so each byte
+		// is read only once.
 		item := strings.TrimRight(before, space)
 		if len(item) == len(before) || item == "" {
 			continue

@@ -32,7 +32,8 @@ func (a *API) issueRoutes() {
 	handle(a, "GET "+at+"/{issue_iid}/participants", readAPI.orAnonymous(), a.listIssueParticipants, summary("List participants in an issue"))
 }
 
-// issueMatchParams are filters on attributes, also below not.
+// issueMatchParams are filters on attributes. Requests can negate them with not,
+// as in not[labels].
 type issueMatchParams struct {
 	IIDs []int64 `param:"iids,csv"`
 	matchParams
@@ -94,8 +95,8 @@ func (a *API) listIssues(c *call, p listIssuesParams) (page[issueJSON], error) {
 	return a.presentIssues(c, p.pageParams, list, p.WithDetails, err)
 }
 
-// ownScope returns the default scope of a list of all issues: those of the current
-// user.
+// ownScope returns the default scope of a list of all issues: the issues that the
+// current user created, or all issues if the caller is anonymous or filters by user.
 func (a *API) ownScope(c *call, p *issueFilterParams) string {
 	if p.hasUser() || c.actor.Anonymous() {
 		return ""
@@ -201,7 +202,7 @@ type createIssueParams struct {
 	issueFieldParams
 }
 
-// check refuses a thread without its merge request.
+// check rejects the ID of a thread without the IID of its merge request.
 func (p *createIssueParams) check() error {
 	if p.Thread != "" && p.Request == nil {
 		return errs.Refused("merge_request_to_resolve_discussions_of is missing")

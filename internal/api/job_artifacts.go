@@ -21,7 +21,7 @@ func (a *API) jobArtifactRoutes() {
 	handle(a, "DELETE /projects/{id}/artifacts", writeAPI, a.deleteAllArtifacts, summary("Delete all job artifacts in a project"))
 }
 
-// sendFile sends a stored file, or the requested range of it.
+// sendFile sends a stored archive, or the requested range of it.
 func (a *API) sendFile(c *call, f *artifact.Content) (streamed, error) {
 	defer f.Close()
 	h := c.w.Header()
@@ -67,8 +67,8 @@ func (a *API) downloadArtifactFile(c *call, p artifactFileParams) (streamed, err
 	return a.sendEntry(c, f)
 }
 
-// sendEntry sends a file of an archive as an attachment. It is untrusted, so the
-// browser must not render it.
+// sendEntry sends a file of an archive as an attachment. The file is untrusted, so
+// the browser must not render it.
 func (a *API) sendEntry(c *call, f *artifact.Entry) (streamed, error) {
 	defer f.Close()
 	return a.sendAttachment(c, f.Name, f.Size, f)
@@ -89,7 +89,7 @@ func (a *API) sendAttachment(c *call, name string, size int64, content io.Reader
 	})
 }
 
-// knownMedia are media types without active content.
+// knownMedia reports whether a media type is known to have no active content.
 func knownMedia(media string) bool {
 	name, _, err := mime.ParseMediaType(media)
 	if err != nil {

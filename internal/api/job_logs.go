@@ -64,14 +64,14 @@ type logEventJSON struct {
 	Text   string `json:"text"`
 }
 
-// endEventJSON is the end of a log.
+// endEventJSON is the last event of a log.
 type endEventJSON struct {
 	Status string `json:"status"`
 }
 
 // streamTrace sends a log while it is written, as server-sent events: "log" with a
-// chunk, "end" with the status of the job. The ID of an event is the offset of the
-// next one, so that clients can resume.
+// chunk, "end" with the status of the job. The ID of an event is the log offset of
+// the next event, so that clients can resume.
 func (a *API) streamTrace(c *call, p jobOfParams) (streamed, error) {
 	at, err := strconv.ParseInt(c.r.Header.Get("Last-Event-ID"), 10, 64)
 	if err != nil || at < 0 {

@@ -146,7 +146,7 @@ func (a *API) playJob(c *call, p playJobParams) (jobJSON, error) {
 	return a.presentJob(c)(a.CI.Play(c, c.actor, p.Project, p.JobID, toGiven(p.Variables)))
 }
 
-// unscheduleJob returns the same as playJob.
+// unscheduleJob turns a delayed job into a manual job and returns it.
 func (a *API) unscheduleJob(c *call, p jobOfParams) (jobJSON, error) {
 	return a.presentJob(c)(a.CI.Unschedule(c, c.actor, p.Project, p.JobID))
 }

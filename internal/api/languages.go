@@ -16,7 +16,8 @@ func (a *API) getLanguages(c *call, p projectParams) (languagesJSON, error) {
 	return languagesJSON(list), err
 }
 
-// languagesJSON is an object with a member for each language, the largest first.
+// languagesJSON is an object with a member for each language, in descending order of
+// its share.
 type languagesJSON []git.Language
 
 // MarshalJSON encodes the languages in their order.
@@ -28,7 +29,7 @@ func (l languagesJSON) MarshalJSON() ([]byte, error) {
 	return list.MarshalJSON()
 }
 
-// DescribeSchema describes an object with any members.
+// DescribeSchema describes an object with a number for each language.
 func (languagesJSON) DescribeSchema(*openapi.Schemas) *openapi.Schema {
 	return &openapi.Schema{
 		Description: "Percentage of each language.", Type: openapi.Types{"object"},

@@ -33,8 +33,8 @@ func (a *API) memberRoutes() {
 	}
 }
 
-// parentEndpoints serves endpoints that projects and groups share, for one of the
-// two.
+// parentEndpoints serves endpoints that projects and groups share, either for
+// projects or for groups.
 type parentEndpoints struct {
 	api   *API
 	group bool
@@ -119,8 +119,8 @@ func (m parentEndpoints) add(c *call, p addMemberParams) (any, error) {
 		one, err := m.addOne(c, p, refs[0])
 		return m.present(c, one, err)
 	}
-	// Of several users all valid ones are added; the errors of the others are
-	// returned.
+	// If several users are given, the valid ones are added and the errors of the
+	// others are returned.
 	failed := map[string]string{}
 	for _, ref := range refs {
 		_, err := m.addOne(c, p, ref)

@@ -100,8 +100,8 @@ func (a *API) getMergeRawDiffs(c *call, p mergeParams) (streamed, error) {
 	}})
 }
 
-// writeRawDiff writes the diff of one file in the format of git. out keeps its
-// first error for Flush.
+// writeRawDiff writes the diff of one file in the format of git. A write error is
+// returned by the Flush of out.
 func writeRawDiff(out *bufio.Writer, f git.FileDiff) {
 	fmt.Fprintf(out, "diff --git a/%s b/%s\n", f.OldPath, f.NewPath)
 	switch {

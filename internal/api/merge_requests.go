@@ -45,7 +45,8 @@ type messagesJSON struct {
 	Message any `json:"message"`
 }
 
-// mergeMatchParams are filters on attributes, also below not.
+// mergeMatchParams are filters on attributes. Requests can negate them with not,
+// as in not[labels].
 type mergeMatchParams struct {
 	matchParams
 	ReviewerID        string   `param:"reviewer_id" doc:"User ID, None or Any."`

@@ -114,8 +114,8 @@ func (p *milestoneFieldParams) fields(title *string) plan.MilestoneFields {
 	return plan.MilestoneFields{Title: title, Description: p.Description, DueDate: dayChange(p.DueDate), StartDate: dayChange(p.StartDate)}
 }
 
-// dayChange converts a date parameter: nil keeps the present date, empty removes
-// it.
+// dayChange converts a date parameter to a change: nil keeps the current date, an
+// empty string removes it.
 func dayChange(o bind.Opt[bind.Date]) *string {
 	if !o.Set {
 		return nil

@@ -23,7 +23,7 @@ func (a *API) noteRoutes() {
 
 // noteTarget identifies an object with notes by path parameters.
 type noteTarget interface {
-	// on returns the object, if the actor has access to it. NotFound.
+	// on returns the object. NotFound if the actor has no access to it.
 	on(a *API, c *call) (plan.Noteable, error)
 }
 
@@ -90,7 +90,7 @@ func (a *API) toNote(c *call, n *plan.Note) noteJSON {
 	if n.Commands != nil {
 		out.Commands = n.Commands.Changes
 	}
-	if n.OnIID != 0 && n.On.Kind != snippet.Kind { // whose IID is not unique in the project
+	if n.OnIID != 0 && n.On.Kind != snippet.Kind { // the IID of a snippet is not unique in the project
 		out.NoteableIID = &n.OnIID
 	}
 	if out.Resolvable {

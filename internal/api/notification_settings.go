@@ -18,8 +18,8 @@ func (a *API) notificationRoutes() {
 	}
 }
 
-// notificationParams are the level and the events. Events are stored with any
-// level and apply to the level custom.
+// notificationParams are the level and the events. Events are stored with any level
+// but apply only to the level custom.
 type notificationParams struct {
 	Level                *string `param:"level" doc:"Notification level: disabled, participating, watch, global, mention or custom."`
 	NewNote              *bool   `param:"new_note"`

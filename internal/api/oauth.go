@@ -33,7 +33,7 @@ var preflights = map[string]string{tokenPath: "POST", revokePath: "POST", userIn
 
 // serveOAuth serves the paths of OpenIDPath. Pages of other origins may use them
 // with tokens and client credentials, never with cookies. They may send only the
-// headers for credentials and the content type.
+// headers Authorization and Content-Type.
 func (a *API) serveOAuth(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h["Vary"] = varyOrigin
@@ -241,15 +241,15 @@ func oauthForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	return values, nil
 }
 
-// clientOf returns the client credentials, in the header or in the body, not in
-// both.
+// clientOf returns the client credentials from the header or from the body. If both
+// have credentials that differ, it returns an error.
 func clientOf(r *http.Request, values url.Values) (id, secret string, err error) {
 	id, secret = values.Get("client_id"), values.Get("client_secret")
 	user, password, ok := r.BasicAuth()
-	if !ok || user == "" && password == "" { // some libraries send an empty one for no client
+	if !ok || user == "" && password == "" { // some libraries send empty credentials if there is no client
 		return id, secret, nil
 	}
-	// They are encoded before they are joined: RFC 6749, section 2.3.1.
+	// The ID and the secret are URL-encoded: RFC 6749, section 2.3.1.
 	user, errUser := url.QueryUnescape(user)
 	password, errPassword := url.QueryUnescape(password)
 	if errUser != nil || errPassword != nil || user == "" {

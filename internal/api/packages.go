@@ -13,8 +13,8 @@ import (
 	"svc/internal/project"
 )
 
-// Access to packages: tokens, deploy tokens and CI/CD jobs, and for reads also
-// anonymous callers.
+// Access rules for packages. They also allow deploy tokens and CI/CD jobs, and reads
+// also allow anonymous callers.
 var (
 	readPackages  = readAPI.orAnonymous().orJob().orDeploy()
 	writePackages = writeAPI.orJob().orDeploy()
@@ -274,7 +274,8 @@ func (a *API) sendPackage(c *call, f *packages.Content) (streamed, error) {
 	return streamed{}, nil
 }
 
-// bodyReader reads a raw body. Its errors are those of the client.
+// bodyReader reads a raw request body and returns read errors as errors of the
+// client.
 type bodyReader struct{ r io.Reader }
 
 // Read implements io.Reader.
@@ -293,8 +294,8 @@ func (a *API) redirect(c *call, code int, to string) (streamed, error) {
 	return streamed{}, nil
 }
 
-// packageDoneJSON is the response to a change of packages, which clients expect in
-// this form.
+// packageDoneJSON is the response to a change of packages, in the format that
+// clients expect.
 type packageDoneJSON struct {
 	Message string `json:"message"`
 }

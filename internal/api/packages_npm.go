@@ -54,7 +54,7 @@ type npmProjectParams struct {
 
 // npmMetadataOfProject: https://docs.gitlab.com/api/packages/npm/#metadata
 func (a *API) npmMetadataOfProject(c *call, p npmProjectParams) (streamed, error) {
-	if name, file, ok := strings.Cut(p.Name, "/-/"); ok { // of a scoped package whose slash is not encoded
+	if name, file, ok := strings.Cut(p.Name, "/-/"); ok { // a file of a scoped package whose slash is not encoded
 		return a.openNPM(c, p.Project, name, file)
 	}
 	return a.writeNPM(c, packages.Place{Project: p.Project}, p.Name)
@@ -93,8 +93,8 @@ func (a *API) writeNPM(c *call, at packages.Place, name string) (streamed, error
 	return a.send(c, stream{media: "application/json", size: -1, write: func(w io.Writer) error { return a.encodeNPM(c, w, n) }})
 }
 
-// encodeNPM writes the document of a package. The manifests of versions are JSON
-// objects that are written as they are, with the fields of this server.
+// encodeNPM writes the metadata document of a package. The manifests of its versions
+// are stored JSON objects, to which the fields _id and dist are added.
 func (a *API) encodeNPM(c *call, w io.Writer, n *packages.NPMPackage) error {
 	head, err := json.Marshal(map[string]any{"_id": n.Name, "_rev": n.Rev, "name": n.Name, "dist-tags": n.Tags})
 	if err != nil {
@@ -166,7 +166,8 @@ func (a *API) publishNPM(c *call, p npmProjectParams) (packageDoneJSON, error) {
 	return packageDoneJSON{"200 OK"}, err
 }
 
-// unpublishNPM: an addition to the public API, for npm unpublish.
+// unpublishNPM deletes a package, or the version that a file belongs to. It is an
+// addition to the public API, for npm unpublish.
 func (a *API) unpublishNPM(c *call, p npmProjectParams) (packageDoneJSON, error) {
 	name, rev, ok := strings.Cut(p.Name, "/-rev/")
 	if !ok {
@@ -216,7 +217,8 @@ func (n npmPlaceEndpoints) deleteTag(c *call, p npmPlaceTagParams) (none, error)
 	return none{}, n.api.Packages.RemoveTag(c, c.actor, n.at(p.Ref), p.Name, p.Tag)
 }
 
-// audit: an npm audit asks for known vulnerabilities, which are not stored here.
+// audit redirects a request of npm audit to the npm registry, because svc does not
+// store known vulnerabilities. NotFound if forwarding is disabled.
 func (n npmPlaceEndpoints) audit(c *call, _ placeParams) (streamed, error) {
 	return n.api.forwardAudit(c)
 }
@@ -241,7 +243,8 @@ func (a *API) deleteNPMTag(c *call, p npmTagParams) (none, error) {
 	return none{}, a.Packages.RemoveTag(c, c.actor, packages.Place{}, p.Name, p.Tag)
 }
 
-// auditNPM: an npm audit asks for known vulnerabilities, which are not stored here.
+// auditNPM redirects a request of npm audit to the npm registry, because svc does
+// not store known vulnerabilities. NotFound if forwarding is disabled.
 func (a *API) auditNPM(c *call, _ struct{}) (streamed, error) { return a.forwardAudit(c) }
 
 func (a *API) npmTags(c *call, at packages.Place, name string) (map[string]string, error) {
@@ -252,8 +255,8 @@ func (a *API) npmTags(c *call, at packages.Place, name string) (map[string]strin
 	return n.Tags, nil
 }
 
-// maxTagBody is the size of the body of a tag: a version, as a JSON string or as it
-// is.
+// maxTagBody is the maximum size of the body of a tag in bytes. The body is a
+// version, as a JSON string or as plain text.
 const maxTagBody = 1 << 10
 
 func (a *API) putNPMTag(c *call, at packages.Place, name, tag string) (none, error) {

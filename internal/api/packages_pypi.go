@@ -31,8 +31,9 @@ func (a *API) pypiPackageRoutes() {
 	}
 }
 
-// maxPyPI is the limit of an upload in bytes. It is asked before the body is read,
-// so callers who may not publish send nothing.
+// maxPyPI returns the limit of an upload in bytes. It is called before the body is
+// read and also checks the permission to publish, so that a request without it is
+// rejected before its body is sent.
 func (a *API) maxPyPI(ctx context.Context) (int64, error) {
 	if c, ok := ctx.(*call); ok {
 		ref, _ := c.pathParam("id")
@@ -77,7 +78,7 @@ func (e pypiEndpoints) at(ref project.Ref) packages.Place {
 	return packages.Place{Group: ref}
 }
 
-// root returns the URL of the endpoints.
+// root returns the URL of the PyPI endpoints of a project or group.
 func (e pypiEndpoints) root(ref project.Ref) string {
 	if e.project {
 		return e.api.Site.URL + prefix + "/projects/" + url.PathEscape(string(ref)) + "/packages/pypi"
@@ -106,7 +107,7 @@ type pypiNameParams struct {
 // files: https://docs.gitlab.com/api/packages/pypi/#project-level-simple-api-entry-point
 func (e pypiEndpoints) files(c *call, p pypiNameParams) (streamed, error) {
 	name := strings.TrimSuffix(p.Name, "/")
-	if name == "" { // the index with a slash at its end
+	if name == "" { // the index with a trailing slash
 		return e.index(c, p.placeParams)
 	}
 	each, err := e.api.Packages.PyPIFiles(c, c.actor, e.at(p.Ref), name)

@@ -64,12 +64,13 @@ type keysetParams struct {
 
 // keyset describes the keyset pagination of a list, for one request.
 type keyset struct {
-	object  string   // the type of the items, for a message
+	object  string   // the type of the items, for error messages
 	columns []string // the sort columns by name, the unique one last
 	allowed bool     // whether the requested order supports keyset pagination
 }
 
-// paging returns the pagination of a request, if the list supports it.
+// paging returns the pagination of a request. NotAllowed if the offset is too large
+// or the list does not support keyset pagination; Invalid if the cursor is invalid.
 func (p *keysetParams) paging(k keyset) (db.Paging, error) {
 	if p.Pagination != "keyset" {
 		paging := p.pageParams.paging()
@@ -136,8 +137,8 @@ func presentAs[F, T any](to func(F) T) func(F, error) (T, error) {
 	}
 }
 
-// offsetHead returns a function that writes the headers of a page. It does not
-// reference the items, whose memory is released while they are written.
+// offsetHead returns a function that writes the headers of a page. The function does
+// not reference the items, because their memory is released while they are written.
 func offsetHead[F any](p pageParams, list db.Page[F]) func(c *call) {
 	more, over, total := list.More, list.Over, list.Total
 	return func(c *call) { writeOffset(c, p, more, over, total) }
@@ -246,8 +247,8 @@ func (c *call) pageLinks(query url.Values) (before, after string) {
 // secretParams are removed from links.
 var secretParams = []string{"private_token", "access_token", "job_token"}
 
-// pageQuery returns the query of this request without credentials. Links to other
-// pages keep all filters.
+// pageQuery returns the query of this request without credentials, so that links to
+// other pages keep all filters.
 func (c *call) pageQuery() url.Values {
 	q := c.r.URL.Query()
 	for _, name := range secretParams {
@@ -261,8 +262,8 @@ func (c *call) pageURL(query url.Values) string {
 	return c.site.URL + c.r.URL.EscapedPath() + "?" + query.Encode()
 }
 
-// A cursor is the values of the sort columns of the last row, by name, as base64 of
-// JSON. It is opaque to clients.
+// writeCursor returns the cursor of the last row: the values of its sort columns by
+// name, as JSON in base64. Cursors are opaque to clients.
 func writeCursor(columns []string, values []any) string {
 	m := make(map[string]any, len(columns)+1)
 	for i, name := range columns {

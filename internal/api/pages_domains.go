@@ -115,7 +115,7 @@ func (certificateParams) ParamRules() []bind.Rule {
 	return []bind.Rule{bind.AllOrNone("certificate", "key")}
 }
 
-// pair returns nil if no certificate was sent.
+// pair returns the certificate and its key, or nil if no certificate was sent.
 func (p *certificateParams) pair() *pages.Certificate {
 	if !p.Certificate.Set {
 		return nil

@@ -9,20 +9,20 @@ import (
 	"svc/internal/bind"
 )
 
-// parametersText lists the documented parameters of endpoints that have no effect
-// here: see the file. docs/user/api-parameters.md is made from it.
+// parametersText lists the documented parameters that have no effect in svc. The
+// file describes its format. docs/user/api-parameters.md is generated from it.
 //
 //go:embed parameters.txt
 var parametersText string
 
-// refusedParam is a documented parameter that an endpoint refuses, because it would
-// restrict or trigger something that does not exist here.
+// refusedParam is a documented parameter that an endpoint rejects, because it would
+// restrict or trigger something that svc does not have.
 type refusedParam struct {
 	name     string
-	harmless []string // values that ask for nothing
+	harmless []string // values that are accepted, because they request nothing
 }
 
-// refusedParams reads the refused parameters by endpoint, "METHOD /path".
+// refusedParams parses the refused parameters by endpoint, "METHOD /path".
 func refusedParams(text string) map[string][]refusedParam {
 	found := map[string][]refusedParam{}
 	for line := range strings.Lines(text) {
@@ -46,7 +46,7 @@ func refusedParams(text string) map[string][]refusedParam {
 	return found
 }
 
-// refuse returns the error for parameters that the endpoint refuses.
+// refuse returns an error if the request has parameters that the endpoint rejects.
 func (e *endpoint) refuse(in *bind.Input) error {
 	var messages []string
 	for _, p := range e.refused {
@@ -60,8 +60,8 @@ func (e *endpoint) refuse(in *bind.Input) error {
 	return nil
 }
 
-// unbound returns the parameters that the endpoint does not bind: a feature that
-// is added needs no change of the list to work.
+// unbound returns the parameters of list that the endpoint does not bind, so that a
+// parameter that is added to an endpoint works even while it is still listed.
 func (e *endpoint) unbound(list []refusedParam) []refusedParam {
 	return slices.DeleteFunc(slices.Clone(list), func(p refusedParam) bool {
 		return slices.ContainsFunc(e.layout.Fields, func(f bind.Field) bool { return f.Name == p.name })

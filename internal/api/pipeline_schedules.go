@@ -114,7 +114,7 @@ func (a *API) playSchedule(c *call, p scheduleParams) (schedulePlayedJSON, error
 	return schedulePlayedJSON{"201 Created"}, a.CI.Schedules.Play(c, c.actor, p.Project, p.Schedule)
 }
 
-// schedulePlayedJSON is the response when a pipeline was created.
+// schedulePlayedJSON is the response after a pipeline was created.
 type schedulePlayedJSON struct {
 	Message string `json:"message"`
 }
@@ -179,8 +179,8 @@ type scheduleJSON struct {
 type scheduleDetailJSON struct {
 	scheduleJSON
 	LastPipeline *schedulePipelineJSON `json:"last_pipeline"`
-	Inputs       []struct{}            `json:"inputs"` // there are none
-	// For its owner and Maintainers only.
+	Inputs       []struct{}            `json:"inputs"` // always empty
+	// Only for the owner of the schedule and for Maintainers.
 	Variables *[]pipelineVariableJSON `json:"variables,omitempty"`
 }
 

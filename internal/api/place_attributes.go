@@ -73,8 +73,8 @@ type attributeFilterParams struct {
 	WithAttributes bool              `param:"with_custom_attributes" doc:"Include custom attributes (administrators only)."`
 }
 
-// attributesOf returns the custom attributes of projects or groups by ID, if they
-// are asked for.
+// attributesOf returns the custom attributes of projects or groups by ID, if an
+// administrator requested them.
 func (p attributeFilterParams) attributesOf(a *API, c *call, group bool, ids []int64) (map[int64]*attributesJSON, error) {
 	if !p.WithAttributes || !c.actor.Admin {
 		return nil, nil

@@ -11,10 +11,11 @@ func (a *API) planLimitRoutes() {
 	handle(a, "PUT /application/plan_limits", writeAPI, a.changePlanLimits, summary("Update plan limits"))
 }
 
-// megabyte is the unit of the settings that plan limits have in bytes.
+// megabyte is the number of bytes in the unit of the settings; plan limits are in
+// bytes.
 const megabyte = 1 << 20
 
-// planLimitsJSON are application settings in the words and units of plan limits.
+// planLimitsJSON has application settings with the names and units of plan limits.
 type planLimitsJSON struct {
 	InstanceVariables int64 `json:"ci_instance_level_variables"`
 	GenericBytes      int64 `json:"generic_packages_max_file_size"`

@@ -33,8 +33,8 @@ func (a *API) presentProject(c *call, p *project.Project, err error) (any, error
 	return a.wholeProject(c, p, false)
 }
 
-// wholeProject returns the representation of a single project. Users who can
-// register runners see the registration token.
+// wholeProject returns the representation of a single project. It includes the
+// registration token for users who can register runners.
 func (a *API) wholeProject(c *call, p *project.Project, statistics bool) (any, error) {
 	open, err := a.related(c, p)
 	if err != nil {
@@ -53,8 +53,8 @@ func (a *API) wholeProject(c *call, p *project.Project, statistics bool) (any, e
 	return full, err
 }
 
-// related reads the notification levels of the actor in projects and their pull
-// mirrors, and returns the number of their open issues.
+// related stores in c the pull mirrors of projects and the notification levels of
+// the actor in them. It returns the number of open issues of each project.
 func (a *API) related(c *call, list ...*project.Project) (map[int64]*int64, error) {
 	if c.actor.Anonymous() {
 		return nil, nil
@@ -69,14 +69,16 @@ func (a *API) related(c *call, list ...*project.Project) (map[int64]*int64, erro
 	return a.Plan.OpenCounts(c, c.actor, list)
 }
 
-// notificationNumber is a notification level in permissions.
+// notificationNumber returns the number of a notification level, as used in
+// permissions.
 func notificationNumber(l notify.Level) int64 {
 	return map[notify.Level]int64{
 		notify.Disabled: 0, notify.Participating: 1, notify.Watch: 2, notify.Global: 3, notify.Mentioned: 4, notify.Custom: 5,
 	}[l]
 }
 
-// projectLicenseJSON is the license of the repository of a project, with license=true.
+// projectLicenseJSON is the license of the repository of a project, for requests
+// with license=true.
 type projectLicenseJSON struct {
 	LicenseURL *string      `json:"license_url"`
 	License    *licenseJSON `json:"license"`
@@ -177,7 +179,8 @@ func (p *shareParams) share() project.NewShare {
 	return project.NewShare{GroupID: p.GroupID, Level: project.Level(p.GroupAccess), ExpiresAt: dateText(p.ExpiresAt)}
 }
 
-// dateText returns a date as features store it, empty for none.
+// dateText returns a date in the format that features store, or an empty string if d
+// is nil.
 func dateText(d *bind.Date) string {
 	if d == nil {
 		return ""
@@ -185,8 +188,8 @@ func dateText(d *bind.Date) string {
 	return d.Time().Format(time.DateOnly)
 }
 
-// dateChange returns the new value of a date as features store it: nil if it stays,
-// empty if it is removed.
+// dateChange converts a date parameter to a change: nil keeps the current date, an
+// empty string removes it.
 func dateChange(o bind.Opt[bind.Date]) *string {
 	if !o.Set {
 		return nil
@@ -198,7 +201,7 @@ func dateChange(o bind.Opt[bind.Date]) *string {
 	return &text
 }
 
-// dateTime returns the start of a date, nil for none.
+// dateTime returns the start of a date, or nil if d is nil.
 func dateTime(d *bind.Date) *time.Time {
 	if d == nil {
 		return nil

@@ -41,7 +41,7 @@ func streamPicture(c *call, picture *blob.Object, err error) (streamed, error) {
 	return streamed{}, nil
 }
 
-// pictureURL returns the URL of an avatar, or null without one.
+// pictureURL returns the URL of an avatar, or nil if there is none.
 func pictureURL(site *Site, owner string, id int64, name string) *string {
 	if name == "" {
 		return nil

@@ -35,7 +35,8 @@ func (a *API) startProjectExport(c *call, p startProjectExportParams) (accepted,
 	return accepted{}, err
 }
 
-// projectExportJSON has additional fields after those of the public API.
+// projectExportJSON is the status of a project export. The fields of the public API
+// are followed by additional fields.
 type projectExportJSON struct {
 	projectNameJSON
 	ExportStatus string           `json:"export_status"` // none, queued, started, finished, failed or regeneration_in_progress
@@ -90,7 +91,8 @@ type importProjectParams struct {
 	Override      *map[string]string `param:"override_params" doc:"Attributes instead of those in the file: description, visibility and settings."`
 }
 
-// place returns the namespace that was given; 0 for none.
+// place returns the namespace that was sent, or an empty reference. Invalid if more
+// than one parameter has a namespace.
 func (p *importProjectParams) place() (project.Ref, error) {
 	given := 0
 	var ref project.Ref
@@ -140,15 +142,16 @@ func (a *API) importProject(c *call, p importProjectParams) (projectImportJSON, 
 	return out, nil
 }
 
-// fileImport returns the import of a project from a file, which is not there for anyone
-// while it is imported. ok is false if there is none that the actor may see.
+// fileImport returns the import of a project from a file. The project is hidden
+// until the import has finished. ok is false if no such import is visible to the
+// actor.
 func (a *API) fileImport(c *call, ref project.Ref) (out projectImportJSON, ok bool, err error) {
 	id, err := strconv.ParseInt(string(ref), 10, 64)
 	if err != nil {
 		return out, false, nil
 	}
 	i, err := a.Transfer.ProjectImportOf(c, c.actor, id)
-	if errs.KindOf(err) != 0 { // the caller has a better answer
+	if errs.KindOf(err) != 0 { // the caller returns its own error
 		return out, false, nil
 	}
 	if err != nil {
@@ -177,7 +180,7 @@ func toFileImport(i *transfer.Import) projectImportJSON {
 	return out
 }
 
-// failedRelations lists what could not be imported.
+// failedRelations returns the objects that could not be imported.
 func failedRelations(i *transfer.Import) []failedImportJSON {
 	list := []failedImportJSON{}
 	if i == nil || i.FinishedAt == nil {

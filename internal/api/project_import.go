@@ -25,8 +25,8 @@ type projectImportJSON struct {
 	PublicKey *string             `json:"public_key"` // SSH key of an import that is under way, for users who can cancel it
 }
 
-// failedImportJSON is an object that was not imported from a file. Imports by URL have
-// none.
+// failedImportJSON is an object that could not be imported from a file. Imports by
+// URL have no failed objects.
 type failedImportJSON struct {
 	ID               int64  `json:"id"`
 	CreatedAt        stamp  `json:"created_at"`
@@ -37,8 +37,8 @@ type failedImportJSON struct {
 	LineNumber       int64  `json:"line_number"`
 }
 
-// importStatsJSON is the number of objects by kind: found at the source, and
-// imported.
+// importStatsJSON is the number of objects by kind that were found at the source and
+// that were imported.
 type importStatsJSON struct {
 	Fetched  importCountsJSON `json:"fetched"`
 	Imported importCountsJSON `json:"imported"`

@@ -57,7 +57,7 @@ type projectStatisticsJSON struct {
 	LFSObjectsSize   int64 `json:"lfs_objects_size"`
 	JobArtifactsSize int64 `json:"job_artifacts_size"`
 	PackagesSize     int64 `json:"packages_size"`
-	// There is no container registry, and pipelines have no artifacts of their own.
+	// Always 0: svc has no container registry and no pipeline artifacts.
 	ContainerRegistrySize int64 `json:"container_registry_size"`
 	PipelineArtifactsSize int64 `json:"pipeline_artifacts_size"`
 }
@@ -116,7 +116,8 @@ type projectJSON struct {
 	RepositoryStorage string `json:"repository_storage,omitempty"`
 }
 
-// projectFixedJSON is fields of features that do not exist here.
+// projectFixedJSON has fixed values for the fields of features that svc does not
+// have. Only the fields of pull mirrors are set, by addMirror.
 type projectFixedJSON struct {
 	ContainerExpiration           *struct{} `json:"container_expiration_policy"`
 	MirrorUserID                  *int64    `json:"mirror_user_id"`
@@ -152,7 +153,7 @@ func fixedProject() projectFixedJSON {
 	}
 }
 
-// projectLinksJSON are API URLs of a project.
+// projectLinksJSON is the API URLs of a project.
 type projectLinksJSON struct {
 	Self          string  `json:"self"`
 	Issues        *string `json:"issues,omitempty"`         // if they are enabled
@@ -243,7 +244,7 @@ func toProjectFull(c *call, p *project.Project, basic projectBasicJSON, now time
 		MergeRequestsAccessLevel: string(p.MergeRequests), BuildsAccessLevel: string(p.Builds),
 		IssuesEnabled: p.Issues != project.Disabled, MergeRequestsEnabled: p.MergeRequests != project.Disabled, JobsEnabled: p.Builds != project.Disabled,
 		WikiEnabled: p.Settings.Wiki != project.Disabled, SnippetsEnabled: p.Settings.Snippets != project.Disabled,
-		ContainerRegistryEnabled: false, // there is none
+		ContainerRegistryEnabled: false, // svc has no container registry
 		PackagesEnabled:          p.Settings.PackageRegistry != project.Disabled,
 		ApprovalsBeforeMerge:     p.Settings.Approvals.BeforeMerge,
 		projectSettingsJSON:      projectSettingsJSON(p.Settings),

@@ -66,8 +66,8 @@ func (a *API) getProjectTemplate(c *call, p projectTemplateParams) (any, error) 
 	return templateJSON{p.Name, text}, err
 }
 
-// builtinTemplates returns the templates that are the same for all projects; false
-// for other types.
+// builtinTemplates returns the templates of a type that are the same for all
+// projects. It returns false for a type whose templates belong to the project.
 func (a *API) builtinTemplates(c *call, p projectTemplatesParams) ([]templateKeyJSON, bool, error) {
 	if p.Type == "issues" || p.Type == "merge_requests" {
 		return nil, false, nil

@@ -115,8 +115,8 @@ func (a *API) downloadSecretUpload(c *call, p secretUploadParams) (streamed, err
 	return a.sendUpload(c, p.projectParams, 0, p.Secret)
 }
 
-// sendUpload sends a file. It is untrusted, so the browser must not render it as a
-// page.
+// sendUpload sends a file. The file is untrusted, so the browser must not render it
+// as a page.
 func (a *API) sendUpload(c *call, p projectParams, id int64, secret string) (streamed, error) {
 	u, file, err := a.Uploads.Open(c, c.actor, p.Project, id, secret)
 	if err != nil {

@@ -296,7 +296,7 @@ func (a *API) createProject(c *call, p createProjectParams) (any, error) {
 	return a.presentProject(c, made, err)
 }
 
-// newProject creates a project, which may be imported by URL.
+// newProject creates a project, or imports it if the parameters have a URL.
 func (a *API) newProject(c *call, n project.NewProject, p *createProjectParams) (*project.Project, error) {
 	wants := p.Mirror != nil && *p.Mirror
 	if p.ImportURL == "" && wants {
@@ -355,7 +355,8 @@ func (a *API) updateProject(c *call, p updateProjectParams) (any, error) {
 	return a.presentProject(c, made, err)
 }
 
-// deletionParams delete permanently what is marked for deletion.
+// deletionParams are the parameters to permanently delete a group or project that is
+// marked for deletion.
 type deletionParams struct {
 	Permanently bool   `param:"permanently_remove" doc:"Delete immediately. The group or project must be marked for deletion."`
 	FullPath    string `param:"full_path" doc:"Full path, to confirm permanently_remove."`

@@ -69,7 +69,8 @@ func (a *API) getProtectedBranch(c *call, p protectedRefParams) (protectedBranch
 	return presentAs(toProtectedBranch)(a.Repos.ProtectedRef(c, c.actor, p.Project, repo.BranchRef, p.Name))
 }
 
-// refAccessParams add an access level, or change or remove the one with the ID.
+// refAccessParams add an access level, or change or remove an existing one by its
+// ID.
 type refAccessParams struct {
 	ID          int64  `param:"id"`
 	AccessLevel *int64 `param:"access_level" enum:"0,30,40,60"`
@@ -83,8 +84,8 @@ func (refAccessParams) ParamRules() []bind.Rule {
 	return []bind.Rule{bind.Exclusive("access_level", "user_id", "group_id", "deploy_key_id")}
 }
 
-// change returns the access level. ok is false if it is empty or not available in
-// this tier.
+// change returns the change of an access level. ok is false if the parameters are
+// empty or not available in this tier.
 func (p refAccessParams) change(site *Site, action repo.RefAction) (c repo.AccessChange, ok bool) {
 	c = repo.AccessChange{Remove: p.Destroy, RefAccess: repo.RefAccess{ID: p.ID, Action: action, Level: project.Maintainer, DeployKeyID: p.DeployKeyID}}
 	if site.Tier >= Premium {

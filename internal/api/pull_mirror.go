@@ -17,7 +17,7 @@ func (a *API) pullMirrorRoutes() {
 type pullMirrorJSON struct {
 	ID                     int64   `json:"id"`
 	UpdateStatus           string  `json:"update_status"`
-	URL                    string  `json:"url"` // with asterisks in place of credentials
+	URL                    string  `json:"url"` // with masked credentials
 	LastError              *string `json:"last_error"`
 	LastUpdateAt           *stamp  `json:"last_update_at"`
 	LastUpdateStartedAt    *stamp  `json:"last_update_started_at"`
@@ -42,8 +42,8 @@ func (a *API) getPullMirror(c *call, p projectParams) (pullMirrorJSON, error) {
 	return presentAs(toPullMirror)(a.Mirrors.PullMirror(c, c.actor, p.Project))
 }
 
-// pullMirrorFields are the settings of a pull mirror in its own API and in that of
-// projects.
+// pullMirrorFields are the settings of a pull mirror, for the endpoints of pull
+// mirrors and of projects.
 type pullMirrorFields struct {
 	TriggerBuilds *bool            `param:"mirror_trigger_builds" doc:"Whether pulled commits create pipelines."`
 	OnlyProtected *bool            `param:"only_mirror_protected_branches" doc:"Whether only protected branches are mirrored."`
@@ -84,7 +84,8 @@ func (a *API) startPullMirror(c *call, p projectParams) (accepted, error) {
 	return accepted{}, a.Mirrors.StartPull(c, c.actor, p.Project)
 }
 
-// projectMirrorParams are the parameters of projects that set up a pull mirror.
+// projectMirrorParams are the parameters of the project endpoints that configure a
+// pull mirror.
 type projectMirrorParams struct {
 	Mirror *bool `param:"mirror" tier:"premium" doc:"Whether the project is a pull mirror of import_url."`
 	pullMirrorFields
@@ -95,7 +96,7 @@ func (p *projectMirrorParams) given() bool {
 	return p.Mirror != nil || p.TriggerBuilds != nil || p.OnlyProtected != nil || p.Overwrites != nil || p.BranchRegex.Set
 }
 
-// saveMirror sets up the pull mirror of a project that is updated.
+// saveMirror applies the pull mirror parameters of a project update.
 func (a *API) saveMirror(c *call, p *updateProjectParams) error {
 	if !p.given() && p.ImportURL == nil && p.MirrorUserID == nil {
 		return nil
@@ -115,7 +116,7 @@ func (p *projectJSON) addMirror(m *mirror.Mirror, settings bool) {
 	}
 	p.Mirror = true
 	if p.ImportStatus != string(project.ImportScheduled) && p.ImportStatus != string(project.ImportStarted) && m.Status != mirror.StatusNone {
-		p.ImportStatus = string(m.Status) // of the latest update, once the project is imported
+		p.ImportStatus = string(m.Status) // the status of the latest update, after the import of the project
 	}
 	if settings {
 		p.ImportError = textOrNull(m.LastError)

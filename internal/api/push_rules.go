@@ -84,7 +84,7 @@ func (p *pushRuleFieldParams) change() pushrule.Change {
 }
 
 // getPushRule: https://docs.gitlab.com/api/project_push_rules/#get-project-push-rules
-// The answer is null if there is none.
+// The response is null if the project has no push rule.
 func (a *API) getPushRule(c *call, p projectParams) (*pushRuleJSON, error) {
 	rule, err := a.PushRules.Rule(c, c.actor, project.Place{Ref: p.Project})
 	if rule == nil || err != nil {

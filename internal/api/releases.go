@@ -46,7 +46,7 @@ func redirects(e *endpoint) {
 	e.responses = append(e.responses, extraResponse{http.StatusFound, "Found. The Location header has the URL.", nil})
 }
 
-// releaseBasicJSON is a release without what is stored elsewhere.
+// releaseBasicJSON has the fields that come from the release itself.
 type releaseBasicJSON struct {
 	TagName     *string `json:"tag_name,omitempty"`
 	Description string  `json:"description"`
@@ -56,8 +56,8 @@ type releaseBasicJSON struct {
 	Upcoming    bool    `json:"upcoming_release"`
 }
 
-// releaseJSON is a release. Callers who cannot read the code get no tag, commit or
-// source archives.
+// releaseJSON is a release. It has no tag, commit or source archives for callers who
+// cannot read the code.
 type releaseJSON struct {
 	releaseBasicJSON
 	DescriptionHTML *string                `json:"description_html,omitempty"`
@@ -173,8 +173,9 @@ func toReleaseLink(site *Site, r *release.Release, l *release.Link) releaseLinkJ
 	return out
 }
 
-// releaseActor returns the actor whose permissions apply in a project: a job token
-// may have fewer than its user, and changes nothing outside of its own project.
+// releaseActor returns the actor whose permissions apply in a project. A job token
+// may have fewer permissions than its user. Forbidden for writes with a job token of
+// another project.
 func (a *API) releaseActor(c *call, ref project.Ref) (actor.Actor, error) {
 	if c.actor.Job == nil {
 		return c.actor, nil
@@ -186,7 +187,8 @@ func (a *API) releaseActor(c *call, ref project.Ref) (actor.Actor, error) {
 	return by, err
 }
 
-// presentRelease returns a release, with its description as HTML if asked.
+// presentRelease returns the representation of a release, with the description as
+// HTML if html is true.
 func (a *API) presentRelease(c *call, by actor.Actor, r *release.Release, html bool) (releaseJSON, error) {
 	out := toRelease(c, r, a.Now())
 	if html {
@@ -288,7 +290,7 @@ func (a *API) latestRelease(c *call, p latestReleaseParams) (streamed, error) {
 	return c.redirect(to)
 }
 
-// redirect answers with another URL.
+// redirect sends a redirect to another URL.
 func (c *call) redirect(to string) (streamed, error) {
 	c.w.Header().Set("Location", to)
 	c.w.Header().Set("Content-Length", "0")

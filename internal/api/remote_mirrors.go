@@ -20,7 +20,7 @@ func (a *API) remoteMirrorRoutes() {
 type remoteMirrorJSON struct {
 	ID                     int64         `json:"id"`
 	Enabled                bool          `json:"enabled"`
-	URL                    string        `json:"url"` // with asterisks in place of credentials
+	URL                    string        `json:"url"` // with masked credentials
 	UpdateStatus           string        `json:"update_status"`
 	LastUpdateAt           *stamp        `json:"last_update_at"`
 	LastUpdateStartedAt    *stamp        `json:"last_update_started_at"`
@@ -84,7 +84,7 @@ func (a *API) getRemoteMirrorKey(c *call, p remoteMirrorParams) (publicKeyJSON, 
 	return publicKeyJSON{key}, err
 }
 
-// remoteMirrorFields are what can be set when a mirror is created and changed.
+// remoteMirrorFields are the attributes of a mirror for create and update.
 type remoteMirrorFields struct {
 	Enabled       *bool              `param:"enabled" doc:"Whether the mirror is updated."`
 	OnlyProtected *bool              `param:"only_protected_branches" doc:"Whether only protected branches are mirrored."`

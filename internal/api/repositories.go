@@ -62,7 +62,7 @@ func (a *API) listTree(c *call, p treeParams) (page[treeEntryJSON], error) {
 	return page[treeEntryJSON]{encoded: body, head: func(c *call) { p.write(c, list) }}, err
 }
 
-// place returns the start of the page.
+// place sets the start of the page in o. Invalid; NotAllowed.
 func (p *treeParams) place(o *repo.TreeOptions) error {
 	if p.PageToken != "" {
 		id, isID := git.ParseOID(p.PageToken)
@@ -82,8 +82,8 @@ func (p *treeParams) place(o *repo.TreeOptions) error {
 	return nil
 }
 
-// write writes the headers of a page. Clients follow the Link header; page numbers
-// are for clients that count.
+// write writes the headers of a page: the Link header, and the page numbers for
+// clients that use offset pagination.
 func (p *treeParams) write(c *call, list *repo.TreePage) {
 	h := c.w.Header()
 	perPage := strconv.FormatInt(p.PerPage, 10)
@@ -110,8 +110,9 @@ func (p *treeParams) write(c *call, list *repo.TreePage) {
 	h["Link"] = []string{"<" + c.pageURL(query) + `>; rel="next"`}
 }
 
-// A token is the key of the last entry in base64, after a prefix that no ID has:
-// IDs are accepted too. File names may be invalid UTF-8.
+// writeTreeToken returns the page token of the last entry: its key in base64,
+// because file names may be invalid UTF-8. The prefix distinguishes page tokens from
+// object IDs, which are accepted too.
 func writeTreeToken(key string) string {
 	return "p" + base64.RawURLEncoding.EncodeToString([]byte(key))
 }
@@ -167,7 +168,7 @@ func (a *API) getRawBlob(c *call, p blobParams) (streamed, error) {
 	if err != nil {
 		return streamed{}, err
 	}
-	// It is untrusted: browsers must not render it as a page.
+	// The content is untrusted: browsers must not render it as a page.
 	return a.send(c, stream{
 		media: "application/octet-stream", size: b.Size, tag: `"` + string(b.ID) + `"`, name: attachment(string(b.ID)),
 		write: func(w io.Writer) error {
@@ -234,7 +235,7 @@ func (a *API) getArchive(c *call, p archiveParams) (streamed, error) {
 	})
 }
 
-// archiveTag returns the ETag of an archive.
+// archiveTag returns the ETag of an archive, with LFS objects or their pointers.
 func archiveTag(commit git.OID, objects bool) string {
 	if !objects {
 		return `W/"` + string(commit) + `-pointers"`
@@ -242,7 +243,7 @@ func archiveTag(commit git.OID, objects bool) string {
 	return `W/"` + string(commit) + `"`
 }
 
-// rateKey returns the key that a rate limit counts by.
+// rateKey returns the key of the caller for rate limits.
 func (c *call) rateKey() string {
 	if c.actor.Anonymous() {
 		return "ip:" + c.actor.IP

@@ -44,11 +44,11 @@ func (a *API) compare(c *call, p compareParams) (any, error) {
 	}
 	web := compareURL(c, found, p.Straight)
 	tag := ""
-	if !found.Diff.TimedOut { // the result never changes
+	if !found.Diff.TimedOut { // a complete result never changes
 		sum := xxhash.Sum64String(fmt.Sprint(web, found.From, p.Unidiff, len(found.Diff.Files), found.Diff.Overflow))
 		tag = `W/"` + strconv.FormatUint(sum, 16) + `"`
 	}
-	// The body also contains URLs.
+	// The cache key includes web, because the body also contains URLs.
 	if kept := found.Kept(web); kept != nil {
 		return a.send(c, stream{media: "application/json", size: int64(len(kept)), tag: tag, write: func(w io.Writer) error {
 			_, err := w.Write(kept)
@@ -71,7 +71,8 @@ func (a *API) compare(c *call, p compareParams) (any, error) {
 	}})
 }
 
-// copyWriter copies what is written, up to a limit.
+// copyWriter writes to w and keeps a copy of the output, unless the output is larger
+// than 1 MiB.
 type copyWriter struct {
 	w    io.Writer
 	text []byte
@@ -96,8 +97,8 @@ func compareURL(c *call, found *repo.Comparison, straight bool) string {
 	return c.site.URL + "/" + found.Project.FullPath + "/-/compare/" + string(found.Base) + dots + string(found.To)
 }
 
-// writeComparison streams a comparisonJSON with its commits, whose number has no
-// limit.
+// writeComparison streams a comparisonJSON, because its number of commits is not
+// limited.
 func (a *API) writeComparison(c *call, out *bufio.Writer, found *repo.Comparison, web string) error {
 	buf := buffers.Get().(*[]byte)
 	defer func() {
@@ -139,7 +140,7 @@ func (a *API) writeComparison(c *call, out *bufio.Writer, found *repo.Comparison
 		}
 	}
 	if len(found.Commits) == 0 {
-		fmt.Fprint(out, before) // out keeps its first error for Flush
+		fmt.Fprint(out, before) // Flush returns the first write error
 	}
 	before = `],"diffs":[`
 	for _, file := range found.Diff.Files {

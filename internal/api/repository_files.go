@@ -110,8 +110,8 @@ func (a *API) getFile(c *call, p getFileParams) (any, error) {
 	})
 }
 
-// writeBase64 writes content in Base64 between head and tail. It reads before it
-// writes, so that the response is an error if git has no free slot.
+// writeBase64 writes content in base64 between head and tail. It reads before it
+// writes, so that an error response can still be sent if git has no free slot.
 func writeBase64(w io.Writer, head string, content io.Reader, tail string) error {
 	from := bufio.NewReader(content)
 	if _, err := from.Peek(1); err != nil && err != io.EOF {
@@ -131,10 +131,10 @@ func writeBase64(w io.Writer, head string, content io.Reader, tail string) error
 	return err
 }
 
-// fileTag returns the ETag of a response about a file. It depends on the commit.
+// fileTag returns the ETag of a file. It depends on the blob and on the commit.
 func fileTag(f *repo.File) string { return `W/"` + string(f.BlobID) + "-" + string(f.CommitID) + `"` }
 
-// withFile opens a file and calls do.
+// withFile opens a file and calls do with its content.
 func withFile(c *call, f *repo.File, do func(io.Reader) error) error {
 	content, err := f.Open(c)
 	if err != nil {
@@ -166,7 +166,7 @@ func (a *API) getRawFile(c *call, p rawFileParams) (streamed, error) {
 		}
 	}
 	describeFile(c, f)
-	// It is untrusted: browsers must not render it as a page.
+	// The content is untrusted: browsers must not render it as a page.
 	return a.send(c, stream{
 		media: "text/plain; charset=utf-8", size: f.Size, tag: fileTag(f), name: mime.FormatMediaType("inline", map[string]string{"filename": f.Name}),
 		write: func(w io.Writer) error {
@@ -178,7 +178,7 @@ func (a *API) getRawFile(c *call, p rawFileParams) (streamed, error) {
 	})
 }
 
-// sendLFS sends the LFS object that a file stands for.
+// sendLFS sends the LFS object that a file points to.
 func (a *API) sendLFS(c *call, f *repo.File, oid string) (streamed, error) {
 	object, err := a.LFS.Open(c, f.Project, oid)
 	if err != nil {
@@ -221,7 +221,7 @@ func (p *blameParams) check() error {
 	return nil
 }
 
-// blameJSON is a run of lines that one commit last changed.
+// blameJSON is a range of consecutive lines that were last changed by one commit.
 type blameJSON struct {
 	Commit blameCommitJSON `json:"commit"`
 	Lines  []string        `json:"lines"`
@@ -289,7 +289,7 @@ type fileChangeJSON struct {
 	Branch   string `json:"branch"`
 }
 
-// changeFile commits one action.
+// changeFile creates a commit with one file action.
 func (a *API) changeFile(c *call, p *changeFileParams, do repo.FileAction) (fileChangeJSON, error) {
 	do.Path, do.LastCommit = p.FilePath, p.LastCommit
 	_, _, err := a.Repos.CreateCommit(c, c.actor, p.Project, repo.NewCommit{

@@ -14,7 +14,7 @@ func (a *API) resourceEventRoutes() {
 	handle(a, "GET "+issue+"/resource_weight_events/{resource_event_id}", readAPI.orAnonymous(), getEvent(t, toWeightEvent), summary("Get a weight event of an issue"))
 }
 
-// eventEndpoints serves the resource events of one kind of one type of objects.
+// eventEndpoints serves one kind of resource events of one type of objects.
 type eventEndpoints[T noteTarget] struct {
 	api  *API
 	kind plan.EventKind
@@ -76,7 +76,7 @@ func getEvent[T noteTarget, E any](t eventEndpoints[T], to func(*API, *call, *pl
 	}
 }
 
-// resourceEventJSON is what all resource events have.
+// resourceEventJSON has the fields that all resource events share.
 type resourceEventJSON struct {
 	ID           int64           `json:"id"`
 	User         *userPublicJSON `json:"user"`

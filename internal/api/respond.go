@@ -12,7 +12,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// stamp is a time as the API writes it: ISO 8601 with milliseconds, in UTC.
+// stamp is a time in the format of the API: ISO 8601 with milliseconds, in UTC.
 type stamp string
 
 func toStamp(t time.Time) stamp {
@@ -32,7 +32,7 @@ func toStampOrNull(t *time.Time) *stamp {
 	return &s
 }
 
-// day is a date as the API writes it.
+// day is a date in the format of the API.
 type day string
 
 func toDayOrNull(text string) *day {
@@ -43,7 +43,7 @@ func toDayOrNull(text string) *day {
 	return &d
 }
 
-// dateOrNull returns the day of a time in UTC.
+// dateOrNull returns the date of a time in UTC, or nil if t is nil.
 func dateOrNull(t *time.Time) *day {
 	if t == nil {
 		return nil
@@ -64,7 +64,7 @@ type (
 	none struct{}
 	// accepted is a response for processing in the background: 202.
 	accepted struct{}
-	// withStatus is a result with another status than that of its endpoint.
+	// withStatus is a result with a status other than that of its endpoint.
 	withStatus struct {
 		status int
 		value  any
@@ -81,7 +81,7 @@ type unchanged[T any] struct {
 
 func (u unchanged[T]) outcome() (any, bool) { return u.value, u.same }
 
-// outcome is implemented by unchanged of any type.
+// outcome is implemented by unchanged[T] for any T.
 type outcome interface{ outcome() (value any, same bool) }
 
 // pager is a result that is one page of a list.
@@ -116,7 +116,7 @@ func (a *API) present(c *call, e *endpoint, result any) {
 
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// encoded is a body in JSON.
+// encoded is a body that is already encoded as JSON.
 type encoded []byte
 
 // writeJSON writes a body, with an ETag on reads.
@@ -129,8 +129,8 @@ func (a *API) writeJSON(w http.ResponseWriter, r *http.Request, code int, body a
 const maxWhole = 1 << 20
 
 // writeBody is writeJSON for bodies that may be large. A list that is larger than
-// maxWhole is encoded item by item, without ETag and Content-Length. It calls done,
-// if not nil, when the body is no longer in memory.
+// maxWhole is encoded item by item, without ETag and Content-Length. writeBody calls
+// done, if not nil, when the body of a spooled response is no longer in memory.
 func (a *API) writeBody(w http.ResponseWriter, r *http.Request, code int, body any, done func()) {
 	if text, ok := body.(encoded); ok {
 		a.writeEncoded(w, r, code, text, done)
@@ -153,13 +153,13 @@ func (a *API) writeBody(w http.ResponseWriter, r *http.Request, code int, body a
 		return
 	}
 	a.writeEncoded(w, r, code, text, done)
-	if cap(text) <= maxWhole { // the spool owns larger ones
+	if cap(text) <= maxWhole { // the spool may still read a larger buffer
 		*buf = text[:0]
 		buffers.Put(buf)
 	}
 }
 
-// writeList writes a list of which the first items are encoded.
+// writeList writes a list whose first items are already encoded in begun.
 func (a *API) writeList(w http.ResponseWriter, r *http.Request, code int, items *list, begun []byte, done func()) {
 	h := w.Header()
 	h["Content-Type"] = jsonHeader
@@ -198,8 +198,9 @@ func (a *API) writeEncoded(w http.ResponseWriter, r *http.Request, code int, tex
 	_, _ = w.Write(text) // the client may have disconnected
 }
 
-// spool writes the output of write through the spool. Its memory, and the slot that
-// done releases, are free when write returns, even if the client is slow.
+// spool writes the output of write through the spool. The memory of the body, and
+// the slot that done releases, are free when write returns. As long as the spool has
+// space, write does not wait for the client.
 func (a *API) spool(w http.ResponseWriter, r *http.Request, code int, done func(), write func(io.Writer) error) {
 	out := &lateWriter{ResponseWriter: w, code: code}
 	err := a.Spool(r.Context(), out, func(_ context.Context, out io.Writer) error {
@@ -220,8 +221,8 @@ func (a *API) spool(w http.ResponseWriter, r *http.Request, code int, done func(
 	}
 }
 
-// lateWriter sends the status with the first byte. Before that an error response is
-// possible.
+// lateWriter sends the status with the first byte, so that an error response can be
+// sent until then.
 type lateWriter struct {
 	http.ResponseWriter
 	code  int

@@ -110,9 +110,10 @@ type Deps struct {
 	Instance        *instance.Service
 
 	Limits *limit.Limiter
-	// Answers limits the responses in memory.
+	// Answers limits the memory for responses.
 	Answers *limit.Answers
-	// Spool copies the output of produce to w. produce does not wait for w.
+	// Spool copies the output of produce to w through the spool, so that produce
+	// does not wait for w as long as the spool has space.
 	Spool   func(ctx context.Context, w io.Writer, produce func(context.Context, io.Writer) error) error
 	Site    Site
 	Log     *slog.Logger
@@ -124,17 +125,17 @@ type Deps struct {
 type Site struct {
 	URL      string // the external URL, without a trailing slash
 	Name     string // the name of the service
-	Tokens   string // what tokens start with
-	Cookies  string // what the names of cookies start with
+	Tokens   string // the prefix of tokens
+	Cookies  string // the prefix of cookie names, after an underscore
 	Backend  string // the name of the external error tracking service
 	Tier     Tier
 	Hosted   bool
-	SSHPort  string // of git over SSH; empty for the default
+	SSHPort  string // the port for git over SSH; empty for the default
 	Version  string // the compatibility level, x.y.z
 	Revision string
 
-	host string   // of the URL: see New
-	file []string // names of headers: see New
+	host string   // the host name of URL, set by New
+	file []string // the header names of describeFile, set by New
 }
 
 // Host returns the host name of the external URL.
@@ -158,16 +159,16 @@ const (
 	Ultimate
 )
 
-// API serves the endpoints.
+// API serves the endpoints of the REST API.
 type API struct {
 	Deps
 	mux       *chi.Mux
 	endpoints []*endpoint
 	encoders  encoders
-	pieces    sync.Pool // of buffers for logs
+	pieces    sync.Pool // buffers for chunks of job logs
 
 	refused    map[string][]refusedParam // by endpoint
-	currentTag string                    // of the endpoints that are added: see tag
+	currentTag string                    // the documentation group of the endpoints that are added next: see tag
 }
 
 // New returns the API with the routes of all resources.

@@ -36,7 +36,8 @@ type requestJobParams struct {
 	LastUpdate string `param:"last_update" doc:"Value of the X-GitLab-Last-Update header of the previous response. It enables long polling."`
 }
 
-// requestJob is the job request of the public runner:
+// requestJob assigns a pending job to a runner. If none is pending, the request may
+// be held as a long poll, and the response is 204:
 // https://docs.gitlab.com/runner/configuration/advanced-configuration/#long-polling
 func (a *API) requestJob(c *call, p requestJobParams) (any, error) {
 	found, cursor, err := a.CI.RequestJob(c, ci.JobRequest{Contact: p.contact(c), Cursor: p.LastUpdate, Wait: preferredWait(c.r.Header)})
@@ -53,8 +54,8 @@ func (a *API) requestJob(c *call, p requestJobParams) (any, error) {
 	return toAssignment(c, found, a.Now()), nil
 }
 
-// preferredWait returns how long a client wants to wait for an answer
-// (RFC 7240, section 4.3); 0 if it does not say.
+// preferredWait returns the time that a client prefers to wait for a response
+// (RFC 7240, section 4.3), or 0 if the header has none.
 func preferredWait(h http.Header) time.Duration {
 	for _, list := range h.Values("Prefer") {
 		for preference := range strings.SplitSeq(list, ",") {

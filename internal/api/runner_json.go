@@ -41,8 +41,8 @@ func (a *API) toRunner(r *runners.Runner) runnerJSON {
 	return out
 }
 
-// runnerState returns the status of version 4: paused takes precedence over the
-// last contact.
+// runnerState returns the status in API version 4, in which paused takes precedence
+// over online and offline.
 func runnerState(r *runners.Runner, now time.Time) string {
 	state := r.Status(now)
 	if r.Paused && (state == runners.Online || state == runners.Offline) {

@@ -208,7 +208,7 @@ func toJobVariable(v ci.JobVariable) jobVariableJSON {
 	return jobVariableJSON{v.Key, v.Value, v.Public, v.File, v.Masked, v.Raw}
 }
 
-// toSteps returns the scripts. after_script always runs.
+// toSteps returns the scripts of a job as steps. after_script always runs.
 func toSteps(j *ci.Job) []jobStepJSON {
 	o := &j.Options
 	steps := []jobStepJSON{{
@@ -276,8 +276,8 @@ func toSecrets(list []ci.SecretUse) map[string]secretAny {
 	return out
 }
 
-// maskPrefixes are the starts of tokens that runners mask in logs: also of those
-// that were made before the prefix was set.
+// maskPrefixes returns the prefixes of the tokens that runners mask in logs,
+// including tokens that were created before the instance's token prefix was set.
 func (s *Site) maskPrefixes() []string {
 	list := []string{"glrt-"}
 	for _, start := range []string{s.Tokens, s.Name} {

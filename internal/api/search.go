@@ -27,7 +27,7 @@ func (a *API) searchRoutes() {
 	handle(a, "GET /projects/{id}/-/search", readAPI, a.searchProject, shapes, variant("Dash"), summary("Search a project"))
 }
 
-// blobHitJSON is a part of a file that was found.
+// blobHitJSON is a match in a file.
 type blobHitJSON struct {
 	Basename  string  `json:"basename"` // the path without the extension
 	Data      string  `json:"data"`     // the lines around the match
@@ -63,7 +63,8 @@ type searchParams struct {
 	pageParams
 }
 
-// query returns the search at a place; nil is the whole instance.
+// query returns the search in a project or group, or in the whole instance if at is
+// nil.
 func (p *searchParams) query(at *project.Place) search.Query {
 	q := search.Query{
 		At: at, Text: p.Search, State: p.State, Confidential: p.Confidential, TitleOnly: len(p.Fields) > 0, Oldest: p.Sort == "asc", Context: blobContext,
@@ -131,7 +132,8 @@ func (a *API) searchProject(c *call, p searchProjectParams) (page[any], error) {
 	return a.search(c, p.Scope, q, p.pageParams)
 }
 
-// search makes a search in one scope. The items are those of the lists of the scope.
+// search searches in one scope. The items have the representation that lists of the
+// scope use.
 func (a *API) search(c *call, scope search.Scope, q search.Query, p pageParams) (page[any], error) {
 	now := a.Now()
 	switch scope {

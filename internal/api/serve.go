@@ -39,8 +39,8 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	// The encoded path is matched, so that an encoded slash stays in its
-	// parameter. Both forms of the path must belong together: links to other
-	// pages of a list are made of them.
+	// parameter. Path and RawPath must be consistent, because the links to other
+	// pages of a list are built from them.
 	r.URL.RawPath = r.URL.EscapedPath()
 	for _, suffix := range []string{"/", ".json"} {
 		raw, ok := strings.CutSuffix(r.URL.RawPath, suffix)
@@ -65,7 +65,7 @@ type routed interface {
 func (a *API) serve(w http.ResponseWriter, r *http.Request, e *endpoint) {
 	c := &call{Context: r.Context(), r: r, w: w, site: &a.Site, route: e.path, rest: e.rest, lfs: a.LFS.Allowed}
 	if cause := r.Header.Get(eventUUIDHeader); cause != "" && isUUID(cause) {
-		// The receiver of a webhook sends the request: see event.WithCause.
+		// The request was triggered by a webhook: see event.WithCause.
 		c.Context = event.WithCause(c.Context, cause)
 	}
 	if to, ok := w.(routed); ok {
@@ -117,8 +117,8 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, e *endpoint) {
 	}
 }
 
-// call is one request: its context, its actor and, for the few endpoints
-// that stream, the raw writer.
+// call is one request: its context, its actor and, for endpoints that stream, the
+// raw writer.
 type call struct {
 	context.Context
 	actor actor.Actor
@@ -127,7 +127,7 @@ type call struct {
 	rest  string // the parameter for the rest of the path
 	r     *http.Request
 	w     http.ResponseWriter
-	lfs   func(context.Context) bool // whether LFS is enabled on the instance; nil for few calls
+	lfs   func(context.Context) bool // whether LFS is enabled on the instance; nil outside of endpoints
 	// release releases the slot of a large response; nil for writes.
 	release func()
 	// mirrors are the pull mirrors of the projects of the result.
@@ -136,8 +136,8 @@ type call struct {
 	notifications notify.LevelSet
 }
 
-// pathParam returns a decoded path parameter. One that cannot be decoded has no
-// value.
+// pathParam returns a decoded path parameter. It returns false if the parameter is
+// empty or cannot be decoded.
 func (c *call) pathParam(name string) (string, bool) {
 	raw := chi.URLParam(c.r, name)
 	if name == c.rest && name != "" {
@@ -163,7 +163,7 @@ func (a *API) noRoute(w http.ResponseWriter, r *http.Request) {
 	a.writeJSON(w, r, http.StatusNotFound, errorJSON{"404 Not Found"})
 }
 
-// allowed returns the methods of a path.
+// allowed returns the methods that a path supports.
 func (a *API) allowed(path string) []string {
 	var methods []string
 	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} {

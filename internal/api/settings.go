@@ -21,8 +21,8 @@ func (a *API) settingRoutes() {
 	}, t.params, []option{summary("Update application settings")})
 }
 
-// settingTypes are the types of the parameters and of the result. They have a
-// field for each setting, in the order of its table; the result has an ID before.
+// settingTypes are the struct types of the parameters and of the result. Both have a
+// field for each setting, in the order of Settings.List; the result has an ID first.
 type settingTypes struct{ params, result reflect.Type }
 
 func newSettingTypes() settingTypes {
@@ -67,7 +67,7 @@ func (a *API) updateSettings(c *call, t settingTypes, bind func(into any) error)
 	return t.of(&s), nil
 }
 
-// of returns the settings as a value of the result's type.
+// of returns the settings as a value of the result type.
 func (t settingTypes) of(s *setting.Settings) any {
 	v := reflect.New(t.result).Elem()
 	v.Field(0).SetInt(1)

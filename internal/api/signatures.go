@@ -2,7 +2,7 @@ package api
 
 import "svc/internal/repo"
 
-// signatures are the types of a signature.
+// signatures is an option for endpoints that return a signature of any type.
 var signatures = returns(sshSignatureJSON{}, pgpSignatureJSON{}, x509SignatureJSON{})
 
 type signatureJSON struct {
@@ -16,7 +16,8 @@ type sshSignatureJSON struct {
 	Key *keyJSON `json:"key"`
 }
 
-// pgpSignatureJSON has null key fields if no user has the key.
+// pgpSignatureJSON is a PGP signature. Its key fields are null if no user has the
+// key.
 type pgpSignatureJSON struct {
 	signatureJSON
 	KeyID        *int64  `json:"gpg_key_id"`

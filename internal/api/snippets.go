@@ -32,7 +32,7 @@ func (a *API) snippetRoutes() {
 	a.projectSnippetRoutes()
 }
 
-// snippetAt identifies a snippet, of a project or personal.
+// snippetAt identifies a project snippet or a personal snippet.
 type snippetAt interface {
 	at() (in *project.Ref, id int64)
 }
@@ -243,7 +243,7 @@ func (p *changeSnippetParams) fields() snippet.Fields {
 	return f
 }
 
-// check validates the combination of the parameters of a file action.
+// check validates the combination of parameters of each file action.
 func (p *changeSnippetParams) check() error {
 	for _, one := range p.Files {
 		switch {
@@ -288,8 +288,8 @@ func getSnippetFile[P snippetFileAt](a *API) func(*call, P) (streamed, error) {
 	}
 }
 
-// sendSnippetFile sends a file as plain text. It is untrusted: browsers must not
-// render it as a page.
+// sendSnippetFile sends a file as plain text. The file is untrusted: browsers must
+// not render it as a page.
 func (a *API) sendSnippetFile(c *call, p snippetAt, ref, path string) (streamed, error) {
 	in, id := p.at()
 	_, f, err := a.Snippets.File(c, c.actor, in, id, ref, path)

@@ -7,7 +7,8 @@ import (
 	"svc/internal/snippet"
 )
 
-// storageMoveRoutes adds the routes of projects, snippets and groups.
+// storageMoveRoutes adds the routes of the storage moves of projects, snippets and
+// groups.
 func (a *API) storageMoveRoutes() {
 	a.tag("Storage moves")
 	for _, k := range []struct {
@@ -42,7 +43,7 @@ type storageMoveJSON struct {
 	Source      string  `json:"source_storage_name"`
 	Destination string  `json:"destination_storage_name"`
 	Error       *string `json:"error_message"`
-	// One of them is set.
+	// Exactly one of the following is set.
 	Project *projectNameJSON `json:"project,omitempty"`
 	Snippet *snippetJSON     `json:"snippet,omitempty"`
 	Group   *movedGroupJSON  `json:"group,omitempty"`
@@ -54,7 +55,8 @@ type movedGroupJSON struct {
 	Name   string `json:"name"`
 }
 
-// present returns moves with their project, snippet or group.
+// present returns the representations of moves, with their project, snippet or
+// group.
 func (m storageMoveEndpoints) present(c *call, list ...*storagemove.Move) ([]storageMoveJSON, error) {
 	var ids []int64
 	for _, mv := range list {
@@ -164,7 +166,8 @@ func (m storageMoveEndpoints) listOf(c *call, p moveOwnerListParams) (page[stora
 	return m.presentPage(c, p.pageParams, list, err)
 }
 
-// owner returns what is moved, if the actor has access to it. NotFound.
+// owner returns the ID of the project, group or snippet that is moved. NotFound if
+// the actor has no access to it.
 func (m storageMoveEndpoints) owner(c *call, ref project.Ref) (int64, error) {
 	switch m.kind {
 	case storagemove.Project:

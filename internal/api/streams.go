@@ -18,8 +18,9 @@ type stream struct {
 	write func(io.Writer) error
 }
 
-// send sends a stream. An error before the first byte is returned; after it the
-// connection is closed, because a partial response must not look complete.
+// send sends a stream. It returns an error that occurs before the first byte. After
+// the first byte an error closes the connection, because a partial response must not
+// look complete.
 func (a *API) send(c *call, s stream) (streamed, error) {
 	if s.tag != "" && matches(c.r.Header.Get("If-None-Match"), s.tag) {
 		c.w.Header()["Cache-Control"] = revalidate

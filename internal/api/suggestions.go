@@ -10,8 +10,8 @@ func (a *API) suggestionRoutes() {
 	handle(a, "PUT /suggestions/batch_apply", writeAPI, a.applySuggestions, summary("Apply multiple suggestions"))
 }
 
-// suggestionJSON has both spellings of appliable: the public documentation of the
-// endpoint and the documentation of notes differ.
+// suggestionJSON is a suggestion. It has both appliable and applicable, because the
+// public documentation of suggestions and that of notes differ.
 type suggestionJSON struct {
 	ID          int64  `json:"id"`
 	FromLine    int64  `json:"from_line"`

@@ -46,7 +46,7 @@ type testCaseJSON struct {
 	ExecutionTime float64 `json:"execution_time"`
 	SystemOutput  *string `json:"system_output"`
 	StackTrace    *string `json:"stack_trace"`
-	// Not recorded.
+	// Always null: svc does not record these.
 	AttachmentURL  *string   `json:"attachment_url"`
 	RecentFailures *struct{} `json:"recent_failures"`
 }

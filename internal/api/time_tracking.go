@@ -80,7 +80,7 @@ type durationParams[T timed] struct {
 	Duration string `param:"duration,required,nonblank" doc:"Duration in human format, such as 3h30m."`
 }
 
-// seconds returns the duration. Invalid.
+// seconds returns the duration in seconds. Invalid if it cannot be parsed.
 func (p *durationParams[T]) seconds() (int64, error) {
 	seconds, ok := duration.Parse(p.Duration)
 	if !ok {

@@ -32,7 +32,7 @@ type todoJSON struct {
 	UpdatedAt  stamp            `json:"updated_at"`
 }
 
-// todoCommitJSON is the target of an item for a commit.
+// todoCommitJSON is the target of a to-do item for a commit.
 type todoCommitJSON struct {
 	ID      string `json:"id"`
 	ShortID string `json:"short_id"`
@@ -40,7 +40,7 @@ type todoCommitJSON struct {
 	WebURL  string `json:"web_url"`
 }
 
-// todoAlertJSON is the target of an item for an alert.
+// todoAlertJSON is the target of a to-do item for an alert.
 type todoAlertJSON struct {
 	IID   int64  `json:"iid"`
 	Title string `json:"title"`

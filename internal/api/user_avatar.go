@@ -34,7 +34,7 @@ type getAvatarParams struct {
 
 // getAvatar: https://docs.gitlab.com/api/avatar/#get-details-on-an-account-avatar
 //
-// No external service is used for unknown email addresses.
+// The URL is null for unknown email addresses: svc uses no external avatar service.
 func (a *API) getAvatar(c *call, p getAvatarParams) (avatarJSON, error) {
 	u, err := a.Users.ByPublicEmail(c, c.actor, p.Email)
 	if errs.Is(err, errs.KindNotFound) {

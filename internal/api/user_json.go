@@ -65,7 +65,7 @@ type userSelfJSON struct {
 	*userMinutesJSON
 }
 
-// userMinutesJSON has fields of premium.
+// userMinutesJSON has the fields of the Premium tier.
 type userMinutesJSON struct {
 	MinutesLimit      *int64             `json:"shared_runners_minutes_limit"`
 	ExtraMinutesLimit *int64             `json:"extra_shared_runners_minutes_limit"`
@@ -92,7 +92,7 @@ type userAdminJSON struct {
 	*attributesJSON
 }
 
-// userSeatJSON has fields of premium for administrators.
+// userSeatJSON has the fields of the Premium tier for administrators.
 type userSeatJSON struct {
 	IsAuditor            bool   `json:"is_auditor"`
 	UsingLicenseSeat     bool   `json:"using_license_seat"`
@@ -117,8 +117,8 @@ type attributeJSON struct {
 	Value string `json:"value"`
 }
 
-// attributesJSON is the custom attributes of a user, group or project, if they are
-// asked for.
+// attributesJSON is the custom attributes of a user, group or project, if they were
+// requested.
 type attributesJSON struct {
 	CustomAttributes []attributeJSON `json:"custom_attributes"`
 }
@@ -134,13 +134,13 @@ func toUserPublic(site *Site, u *user.User, now time.Time) userPublicJSON {
 	}
 }
 
-// avatarURL returns the URL of the avatar, or null without one. No external host is
-// used.
+// avatarURL returns the URL of the avatar of a user, or nil if the user has none.
+// svc does not use external avatar services.
 func avatarURL(site *Site, u *user.User) *string {
 	return pictureURL(site, "user", u.ID, u.Avatar)
 }
 
-// toAvatarFile converts an upload, if there is one.
+// toAvatarFile converts an upload. It returns nil if f is nil.
 func toAvatarFile(f *bind.Upload) *picture.File {
 	if f == nil {
 		return nil

@@ -120,8 +120,8 @@ func (a *API) findKey(c *call, p findKeyParams) (keyWithUserJSON, error) {
 	return keyWithUserJSON{keyJSON: toKey(*k), User: &owner}, nil
 }
 
-// findDeployKey returns a deploy key with the user who created it and the projects in
-// which it is enabled.
+// findDeployKey returns a deploy key with the user who created it and the projects
+// in which it is enabled.
 func (a *API) findDeployKey(c *call, fingerprint string) (keyWithUserJSON, error) {
 	k, projects, err := a.Projects.DeployKeyByFingerprint(c, c.actor, fingerprint)
 	if err != nil {
@@ -186,7 +186,7 @@ type keyJSON struct {
 type keyWithUserJSON struct {
 	keyJSON
 	User *userAdminJSON `json:"user"`
-	// Of a deploy key.
+	// Only for deploy keys.
 	DeployKeyProjects *[]deployKeyProjectJSON `json:"deploy_keys_projects,omitempty"`
 }
 

@@ -15,7 +15,7 @@ func (a *API) userStateRoutes() {
 }
 
 // blockUser: https://docs.gitlab.com/api/user_moderation/#block-access-to-a-user
-// The answer is null if the user was blocked before.
+// The response is null if the user was already blocked.
 func (a *API) blockUser(c *call, p userParams) (*bool, error) {
 	changed, err := a.Users.Block(c, c.actor, p.ID)
 	if !changed {

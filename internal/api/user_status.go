@@ -33,7 +33,8 @@ type statusParams struct {
 	ClearAfter   bind.Opt[user.ClearAfter]   `param:"clear_status_after" enum:"30_minutes,3_hours,8_hours,1_day,3_days,7_days,30_days" doc:"Time after which the status is cleared; null means never."`
 }
 
-// change returns the values that were sent; null is the empty value.
+// change returns a change with the values that were sent. A null value resets the
+// field.
 func (p *statusParams) change() user.StatusChange {
 	if p.Availability.Null {
 		p.Availability.Value = user.NotSet
@@ -77,7 +78,7 @@ func presentStatus(st user.Status, err error) (statusJSON, error) {
 		Emoji: textOrNull(st.Emoji), Message: textOrNull(st.Message), MessageHTML: html.EscapeString(st.Message),
 		ClearStatusAt: toStampOrNull(st.ClearAt),
 	}
-	// A status without an emoji is not set.
+	// A status that is set always has an emoji.
 	if st.Emoji != "" {
 		out.Availability = textOrNull(string(st.Availability))
 	}

@@ -19,8 +19,8 @@ func (a *API) userRoutes() {
 	handle(a, "GET /user/activities", readAPI, a.listActivities, summary("List user activities"))
 }
 
-// maxAvatarUpload is larger than the limit of an avatar, so that files slightly
-// above it get the error about avatars.
+// maxAvatarUpload is the limit of an avatar upload in bytes. It is larger than the
+// limit of an avatar, so that slightly larger files get the error about avatars.
 const maxAvatarUpload = 10 << 20
 
 type listUsersParams struct {
@@ -54,8 +54,8 @@ type listUsersParams struct {
 	keysetParams
 }
 
-// onlyTrue is a filter that has an effect if it is true. False means no filter:
-// public clients send it.
+// onlyTrue is a filter that applies only if it is true. Public clients send false if
+// they do not filter.
 type onlyTrue bool
 
 // UnmarshalParam parses the flag.
@@ -213,7 +213,8 @@ func (p *userFieldParams) fields(t Tier) user.Fields {
 	return f
 }
 
-// numberOrNull distinguishes a number, null and an absent value.
+// numberOrNull returns nil for an absent value, a pointer to nil for null, and a
+// pointer to the number otherwise.
 func numberOrNull(o bind.Opt[int64]) **int64 {
 	if !o.Set {
 		return nil
