@@ -197,7 +197,11 @@ func (a *API) getGroup(c *call, p getGroupParams) (any, error) {
 	n, own, shared, err := a.Projects.GroupWithProjects(c, c.actor, p.Group)
 	if errs.Is(err, errs.KindNotFound) { // the group may be marked for deletion
 		n, err := a.Projects.GroupMarked(c, c.actor, p.Group)
-		return presentGroup(c, n, err)
+		shown, err := presentGroup(c, n, err)
+		if err == nil {
+			shown.attributesJSON, err = p.attributes(a, c, n)
+		}
+		return shown, err
 	}
 	if err != nil {
 		return nil, err

@@ -246,7 +246,7 @@ func archiveTag(commit git.OID, objects bool) string {
 // rateKey returns the key of the caller for rate limits.
 func (c *call) rateKey() string {
 	if c.actor.Anonymous() {
-		return "ip:" + c.actor.IP
+		return "ip:" + limit.AddressKey(c.actor.IP)
 	}
 	return "user:" + c.actor.Username
 }

@@ -400,14 +400,22 @@ func TestArchiveRate(t *testing.T) {
 		}
 		refused := s.Check(t, apptest.Call{Do: "GET " + at + "/repository/archive", As: bob, Status: 429, Want: `{"message":{"error":"<any>"}}`})
 		if refused.Header.Get("Retry-After") == "" {
-			t.Error("nobody says how long to wait")
+			t.Error("the response has no Retry-After header")
 		}
 		s.Check(t, apptest.Call{Do: "GET " + at + "/repository/archive", As: alice, Status: 200})
 		s.Check(t, apptest.Call{Do: "GET " + at + "/repository/archive", Status: 200})
 		s.Check(t, apptest.Call{Do: "GET " + at + "/repository/tree", As: bob, Status: 200})
+		for n := range 6 { // a network has one limit
+			status := 200
+			if n == 5 {
+				status = 429
+			}
+			from := map[string]string{"X-Forwarded-For": fmt.Sprintf("2001:db8::%d", n+1)}
+			s.Check(t, apptest.Call{Do: "GET " + at + "/repository/archive", Header: from, Status: status})
+		}
 		s.Clock.Move(61e9)
 		s.Check(t, apptest.Call{Do: "GET " + at + "/repository/archive", As: bob, Status: 200})
-	}, apptest.Hosted)
+	}, apptest.Hosted, apptest.BehindProxy)
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		_, alice := s.User(t, "alice")
 		at, _ := newCode(t, s, alice, "code", writeFiles("x", "x\n"))
