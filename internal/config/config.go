@@ -25,8 +25,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Config holds every setting, checked. A Config may be logged: the secrets in
-// it do not show.
+// Config contains all settings, validated. A Config can be logged: its secrets are
+// hidden.
 type Config struct {
 	Addr             string    // host:port of the HTTP server
 	DataDir          string    // absolute
@@ -43,57 +43,57 @@ type Config struct {
 	PagesKey         string    // file
 	PagesACMEURL     string    // empty: no automatic certificates
 	PagesACMEEmail   string
-	PagesACMERoot    string            // file; empty: the roots of the system
-	SMTPURL          SecretURL         // empty: no mail is sent
+	PagesACMERoot    string            // file; empty: the CA certificates of the system
+	SMTPURL          SecretURL         // empty: no email is sent
 	Tier             string            // free, premium or ultimate
-	Hosted           bool              // what the API reserves for the hosted service is on
-	ServiceName      string            // the name inside cookies, token prefixes and other identifiers
-	TokenPrefix      string            // what tokens start with; empty: see Tokens
-	CookiePrefix     string            // what names of cookies start with; empty: see Cookies
-	ErrorBackendName string            // the name inside the identifiers of error tracking
-	Storages         map[string]string // absolute directory by name; "default" is always there
-	// Buckets are the storages in object stores: URLs of buckets, or "s3" for the
-	// object store of the instance. Their directories in Storages are caches.
+	Hosted           bool              // the API behaves like that of the hosted service
+	ServiceName      string            // name in cookies, token prefixes and other identifiers
+	TokenPrefix      string            // prefix of tokens; empty: see Tokens
+	CookiePrefix     string            // prefix of cookie names; empty: see Cookies
+	ErrorBackendName string            // name in the identifiers of error tracking
+	Storages         map[string]string // absolute directory by name; always includes "default"
+	// Buckets are the storages in object storage: bucket URLs, or "s3" for the
+	// object storage of the instance. Their directories in Storages are caches.
 	Buckets           map[string]SecretURL
 	GitCacheDir       string
 	GitCacheSize      int64
 	Runner            string   // builtin or off
 	RunnerProjects    []string // full paths of projects and groups that the built-in runner serves; empty: all
 	RunnerTags        []string // of the built-in runner; empty: jobs without tags
-	RunnerOpenSignUp  bool     // the built-in runner serves although anyone can sign up
+	RunnerOpenSignUp  bool     // the built-in runner runs jobs even if anyone can sign up
 	RunnerURL         string   // of the server whose jobs "svc runner" runs
 	RunnerToken       Secret   // of "svc runner"
-	RunnerConcurrency int      // jobs at a time; 0: the runner decides
+	RunnerConcurrency int      // maximum number of concurrent jobs; 0: the runner decides
 	RunnerDir         string   // absolute
-	Example           bool     // make an example in an empty instance
+	Example           bool     // create an example project in an empty instance
 	LogFormat         string   // auto, text or json; auto: text on a terminal, else json
 	LogLevel          slog.Level
-	MinFreeDisk       DiskSpace      // the server is not ready while less is free
-	ShutdownDelay     time.Duration  // how long a stopping server accepts connections
-	ShutdownTimeout   time.Duration  // how long running requests may take to end
-	ProxyProtocol     []netip.Prefix // load balancers whose PROXY protocol headers are believed
-	TrustedProxies    []netip.Prefix // whose X-Forwarded-* headers are believed
-	Providers         Providers      // of identities, for sign-in
+	MinFreeDisk       DiskSpace      // the server is not ready if less is free
+	ShutdownDelay     time.Duration  // how long a stopping server still accepts connections
+	ShutdownTimeout   time.Duration  // how long a stopping server waits for running requests
+	ProxyProtocol     []netip.Prefix // load balancers whose PROXY protocol headers are trusted
+	TrustedProxies    []netip.Prefix // proxies whose X-Forwarded-* headers are trusted
+	Providers         Providers      // identity providers for sign-in
 
-	ReadTimeout              time.Duration // of the queries of a list or search
-	AnonymousReadTimeout     time.Duration // the same for callers who have not signed in
-	MaxConnections           int           // of all listeners; 0: half of the files that may be open
-	MaxConnectionsPerAddress int           // 0 is no limit
+	ReadTimeout              time.Duration // for the queries of a list or search
+	AnonymousReadTimeout     time.Duration // the same for anonymous callers
+	MaxConnections           int           // of all listeners; 0: a third of the open files limit
+	MaxConnectionsPerAddress int           // 0: no limit
 	GitMemory                int64         // bytes that one git process may allocate; 0: git decides
 	CodeIndexFile            int64         // bytes of the largest file whose content is indexed for code search
 	CodeIndexProject         int64         // bytes of a project that are indexed for code search; 0: no index
 }
 
-// Load merges the defaults, the configuration file, the environment (in the
-// form of os.Environ) and the flags that were set. fs may be nil or hold only
-// some of the flags. The error lists everything that is wrong, one line each.
+// Load merges the defaults, the configuration file, the environment (in the form of
+// os.Environ) and the flags that were set. fs may be nil or contain only some of the
+// flags. The error lists all invalid settings, one per line.
 func Load(fs *pflag.FlagSet, environ []string) (Config, error) {
 	c, _, err := loadSources(fs, environ)
 	return c, err
 }
 
-// loadSources is Load, which also returns the sources: the file, the environment and the
-// flags, the later before the earlier.
+// loadSources is Load, but also returns the sources in order of increasing
+// precedence: file, environment, flags.
 func loadSources(fs *pflag.FlagSet, environ []string) (Config, []layer, error) {
 	env, path, faults := fromEnviron(environ)
 	flags := fromFlags(fs)
@@ -124,8 +124,8 @@ func loadSources(fs *pflag.FlagSet, environ []string) (Config, []layer, error) {
 	return c, sources, nil
 }
 
-// complete fills in what depends on other settings, and checks what only
-// shows with all of them known.
+// complete sets the defaults that depend on other settings, and returns errors that
+// involve several settings.
 func (c *Config) complete() []error {
 	if _, port, _ := net.SplitHostPort(c.Addr); c.ExternalURL == "" && port != "0" {
 		c.ExternalURL = DefaultExternalURL(c.Addr)
@@ -156,7 +156,8 @@ func (c *Config) complete() []error {
 	return faults
 }
 
-// splitBuckets moves the storages in object stores to Buckets.
+// splitBuckets copies the URLs of storages in object storage to Buckets, and
+// replaces them in Storages by cache directories.
 func (c *Config) splitBuckets() {
 	for name, place := range c.Storages {
 		if !isBucket(place) {
@@ -178,17 +179,17 @@ func DefaultExternalURL(addr string) string {
 	if err != nil {
 		return "http://" + addr
 	}
-	// A server that listens on all addresses has no particular one.
+	// A server that listens on all addresses has no specific host.
 	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
 		host = "localhost"
 	}
 	return origin("http", net.JoinHostPort(host, port))
 }
 
-// DefaultPagesURL is the URL of the Pages sites of a server without pages_url,
-// for use on the machine itself. It is never derived from the external URL:
-// sites on a subdomain of the instance could set cookies for it, and browsers
-// would send its own along with their requests.
+// DefaultPagesURL returns the URL of the Pages sites of a server without pages_url.
+// It is only usable on the machine itself. It is never derived from the external
+// URL: sites on a subdomain of the instance could set cookies for the instance, and
+// browsers would send its cookies with their requests.
 func DefaultPagesURL(addr string) string {
 	if _, port, err := net.SplitHostPort(addr); err == nil && port != "80" {
 		return "http://" + net.JoinHostPort("pages.localhost", port)
@@ -196,7 +197,7 @@ func DefaultPagesURL(addr string) string {
 	return "http://pages.localhost"
 }
 
-// String lists all settings as key=value, without the secrets.
+// String lists all settings as key=value, with secrets hidden.
 func (c Config) String() string {
 	var parts []string
 	for _, s := range settings() {
@@ -205,7 +206,7 @@ func (c Config) String() string {
 	return strings.Join(parts, " ")
 }
 
-// LogValue returns all settings as one group, without the secrets.
+// LogValue returns all settings as one group, with secrets hidden.
 func (c Config) LogValue() slog.Value {
 	var attrs []slog.Attr
 	for _, s := range settings() {
@@ -214,12 +215,11 @@ func (c Config) LogValue() slog.Value {
 	return slog.GroupValue(attrs...)
 }
 
-// Cookies is what the names of cookies start with: the cookie prefix, or the
-// service name.
+// Cookies returns the prefix of cookie names: CookiePrefix, or the service name.
 func (c *Config) Cookies() string { return cmp.Or(c.CookiePrefix, c.ServiceName) }
 
-// Tokens is what tokens start with: the token prefix, or the service name. The
-// service that is named as the reference has the reference's prefix.
+// Tokens returns the prefix of tokens: TokenPrefix, or the service name. If the
+// service is named gitlab, the prefix is gl.
 func (c *Config) Tokens() string {
 	switch {
 	case c.TokenPrefix != "":

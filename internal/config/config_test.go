@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// load runs Load as a command would: with the text of a file, if there is
-// one, the environment and the command line.
+// load calls Load as a command does: with the content of a configuration file, if
+// not empty, the environment and the command line.
 func load(t *testing.T, file string, environ, args []string) (Config, error) {
 	t.Helper()
 	if file != "" {
@@ -85,11 +85,11 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestEverySettingInEveryLayer gives each setting its own text in the file,
-// the environment and a flag, and sees the right one win.
+// TestEverySettingInEveryLayer sets each setting to different values in the file,
+// the environment and a flag, and checks their precedence.
 func TestEverySettingInEveryLayer(t *testing.T) {
 	t.Parallel()
-	// Three valid texts for each key: for the file, the environment, the flag.
+	// Three valid values for each key: for the file, the environment and the flag.
 	texts := map[string][3]string{
 		"read_timeout":           {"1s", "2s", "3s"},
 		"anonymous_read_timeout": {"1s", "2s", "3s"},
@@ -293,8 +293,8 @@ func TestFileOfFlagBeatsVariable(t *testing.T) {
 	}
 }
 
-// TestSomeFlags: a command that has only a few of the flags still loads, and
-// flags of its own do no harm.
+// TestSomeFlags checks that a command with only some of the flags can load the
+// configuration, and that its other flags are ignored.
 func TestSomeFlags(t *testing.T) {
 	t.Parallel()
 	fs := pflag.NewFlagSet("admin", pflag.ContinueOnError)

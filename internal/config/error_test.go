@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestErrors: FILE in a wanted line stands for the path of the file.
+// TestErrors checks error messages. FILE in an expected message is the path of the
+// file.
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -205,7 +206,8 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// FuzzFile: no file makes the parser panic, and each fault says where it is.
+// FuzzFile checks that no file makes the parser panic, and that each error names its
+// position.
 func FuzzFile(f *testing.F) {
 	f.Add("addr: :80\ntier: gold\n")
 	f.Add("storages: {a: /x}\ntrusted_proxies: [10.0.0.0/8]\n")

@@ -12,16 +12,16 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// fromFile reads the YAML file; for an empty path it returns nothing. The node tree is
-// used, not a decoded map, because it has the line of each key, the text of
-// each value as it was written, and duplicate keys.
+// fromFile reads the YAML file; for an empty path it returns nil. It uses the node
+// tree instead of a decoded map, because the tree has the line of each key, the text
+// of each value as written, and duplicate keys.
 func fromFile(path string) (layer, []error) {
 	if path == "" {
 		return nil, nil
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
-		// The path is in our own words already.
+		// The message below already contains the path.
 		if e, ok := errors.AsType[*fs.PathError](err); ok {
 			err = e.Err
 		}
@@ -83,7 +83,7 @@ func parseYAML(data []byte) (*yaml.Node, error) {
 	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
 		return nil, nil
 	} else if err != nil {
-		// This message of the parser quotes the value, which may be a password.
+		// The parser's message quotes the value, which may be a password.
 		if strings.Contains(err.Error(), "unknown anchor") {
 			return nil, errors.New("a value that starts with * must stand in quotes")
 		}
@@ -102,8 +102,8 @@ func parseYAML(data []byte) (*yaml.Node, error) {
 	return root, nil
 }
 
-// nodeText writes a value of the file as it would be written in the environment.
-// A key without a value counts as not given.
+// nodeText returns a value of the file as it would be written in an environment
+// variable. given is false for a key without a value.
 func nodeText(node *yaml.Node, shape shape) (text string, given bool, err error) {
 	switch {
 	case node.Kind == yaml.ScalarNode:

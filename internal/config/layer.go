@@ -8,10 +8,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// layer holds the values that one source gives, by key.
+// layer contains the values of one source, by key.
 type layer map[string]value
 
-// value is the text of a setting and the words that open an error about it.
+// value is the text of a setting and the prefix of errors about it.
 type value struct{ text, origin string }
 
 // Flags adds one flag for each setting, and --config. Load reads them.
@@ -22,8 +22,8 @@ func Flags(fs *pflag.FlagSet) {
 		if s.defNote != "" {
 			usage += fmt.Sprintf(" (default: %s)", s.defNote)
 		}
-		// Every flag is a text for pflag, so that a bad value gets the same
-		// error from us wherever it stands.
+		// Every flag is a string for pflag, so that an invalid value gives the same
+		// error as in the other sources.
 		if _, isBool := s.field.get(&Config{}).(bool); isBool {
 			fs.VarPF(&switchText{s.def}, s.flag(), "", usage).NoOptDefVal = "true"
 			continue
@@ -32,14 +32,14 @@ func Flags(fs *pflag.FlagSet) {
 	}
 }
 
-// switchText is a text that pflag shows as a flag without a value.
+// switchText is a string that pflag shows as a flag without a value.
 type switchText struct{ text string }
 
 func (s *switchText) String() string        { return s.text }
 func (s *switchText) Set(text string) error { s.text = text; return nil }
 func (s *switchText) Type() string          { return "bool" }
 
-// fromFlags returns the flags that were set, --config among them.
+// fromFlags returns the flags that were set, including --config.
 func fromFlags(fs *pflag.FlagSet) layer {
 	l := make(layer)
 	if fs == nil {
@@ -51,10 +51,10 @@ func fromFlags(fs *pflag.FlagSet) layer {
 	return l
 }
 
-// fromEnviron returns the settings among the variables and the path of the
-// file. An empty variable counts as not set: container tools pass on those that
-// no one gave. A variable with our prefix that we do not know is an error,
-// since a mistyped setting that is quietly ignored is worse.
+// fromEnviron returns the settings in the environment and the path of the
+// configuration file. An empty variable is treated as unset, because container tools
+// pass empty values for unset variables. An unknown variable with the prefix SVC_ is
+// an error, because it is probably a misspelled setting.
 func fromEnviron(environ []string) (l layer, file string, faults []error) {
 	known := make(map[string]string)
 	keys := []string{fileKey}
@@ -83,17 +83,18 @@ func fromEnviron(environ []string) (l layer, file string, faults []error) {
 	return l, file, faults
 }
 
-// testPrefix opens the names that tests and packagers may use as they like.
+// testPrefix is the prefix of variables that are reserved for tests and packagers.
 const testPrefix = envPrefix + "TEST_"
 
-// Kubernetes sets variables in each container that are named after the services
-// of the namespace, so a service called svc or svc-web sets such names.
+// Kubernetes sets variables in each container that are named after the services of
+// the namespace. A service named svc or svc-web gives variables with the prefix
+// SVC_.
 var (
 	serviceName = regexp.MustCompile(`^SVC_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_(ADDR|PORT|PROTO))?)$`)
 	serviceURL  = regexp.MustCompile(`^(tcp|udp|sctp)://`)
 )
 
-// foreign reports whether a variable with our prefix is meant for others.
+// foreign reports whether a variable with the prefix SVC_ is not meant for svc.
 func foreign(name, text string) bool {
 	if strings.HasPrefix(name, testPrefix) || serviceName.MatchString(name) {
 		return true
@@ -102,8 +103,8 @@ func foreign(name, text string) bool {
 	return strings.HasSuffix(name, "_PORT") && serviceURL.MatchString(text)
 }
 
-// nearest returns the known key that a mistyped one is probably meant to be, or
-// nothing when none is near.
+// nearest returns the known key that is most similar to a misspelled one, or "" if
+// none is similar.
 func nearest(word string, keys []string) string {
 	best, least := "", min(3, (len(word)+2)/3)
 	for _, key := range keys {
@@ -114,7 +115,7 @@ func nearest(word string, keys []string) string {
 	return best
 }
 
-// distance counts the letters to insert, drop or change to get from a to b.
+// distance returns the Levenshtein distance of two texts.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -9,13 +9,13 @@ import (
 	"golang.org/x/net/publicsuffix"
 )
 
-// PagesWarning says what is unsafe or useless about the host of Pages sites;
-// empty when nothing is, or when no sites are served.
+// PagesWarning returns a warning if the host of Pages sites is unsafe or unusable,
+// or "" if it is not or Pages is off.
 //
-// Sites hold code of any user. Browsers let a host set cookies for the domain
-// that it shares with another, and send SameSite cookies along with requests
-// between hosts of one domain. So a site on the domain of the instance can fix
-// the session of its users and get past what SameSite cookies protect.
+// Sites contain code of any user. Browsers let a host set cookies for a domain that
+// it shares with another host, and send SameSite cookies with requests between hosts
+// of one domain. A site on the domain of the instance can therefore fix the sessions
+// of its users and bypass the protection of SameSite cookies.
 func (c Config) PagesWarning() string {
 	if c.PagesAddr == "" && c.PagesTLSAddr == "" {
 		return ""
@@ -44,15 +44,15 @@ func hostOf(address string) string {
 	return strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
 }
 
-// local reports whether a host is this machine by its name, or an IP address,
-// or not known yet.
+// local reports whether a host is a name of this machine, an IP address, or empty
+// because it is not known yet.
 func local(host string) bool {
 	_, err := netip.ParseAddr(host)
 	return err == nil || host == "" || host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
-// registrable is the domain of a host within which cookies are shared; empty
-// for an IP address and for a host that is a public suffix itself.
+// registrable returns the registrable domain of a host, within which cookies are
+// shared; empty for an IP address and for a host that is a public suffix itself.
 func registrable(host string) string {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return ""

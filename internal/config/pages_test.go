@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestPagesHostSharesNoCookies checks which hosts of sites are warned of, and
-// that the default is never below the instance.
+// TestPagesHostSharesNoCookies checks which hosts of sites give a warning, and that
+// the default is never on the domain of the instance.
 func TestPagesHostSharesNoCookies(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ external, pages, want string }{

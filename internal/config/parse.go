@@ -16,13 +16,13 @@ import (
 	"time"
 )
 
-// off is what turns an optional part off.
+// off is the value that disables an optional feature.
 const off = "off"
 
 var errEmpty = errors.New("must not be empty")
 
-// errURL does not quote the text, which may hold a password, and neither do
-// the messages of url.Parse reach the user.
+// errURL does not quote the text, which may contain a password. The messages of
+// url.Parse are not shown either, because they quote it.
 var errURL = errors.New("is not a valid URL (special characters in a user name or password must be percent-encoded)")
 
 var (
@@ -32,7 +32,7 @@ var (
 	tokenPattern   = regexp.MustCompile(`^[!-~]*$`)
 )
 
-// parseAddr takes host:port with a numeric port. No host means every address
+// parseAddr parses host:port with a numeric port. An empty host means all addresses
 // of the machine.
 func parseAddr(text string) (string, error) {
 	if text == "" {
@@ -58,8 +58,8 @@ func parseAddrOrOff(text string) (string, error) {
 	return parseAddr(text)
 }
 
-// parseDir makes the path absolute, because git and other children do not run
-// in the directory in which the server was started.
+// parseDir returns an absolute path, because git and other child processes do not
+// run in the directory in which the server was started.
 func parseDir(text string) (string, error) {
 	if text == "" {
 		return "", errEmpty
@@ -74,7 +74,7 @@ func parseDirOrNone(text string) (string, error) {
 	return parseDir(text)
 }
 
-// maxCount is more jobs at a time than a machine can bear.
+// maxCount is the maximum number of concurrent jobs of the runner.
 const maxCount = 256
 
 func parseCount(text string) (int, error) {
@@ -88,11 +88,11 @@ func parseCount(text string) (int, error) {
 	return n, nil
 }
 
-// maxConnections is more than one machine can have.
+// maxConnections is the maximum of the connection limits.
 const maxConnections = 10_000_000
 
-// parseConnections reads a number of connections; 0 is the default or, where
-// there is none, no limit.
+// parseConnections parses a number of connections; 0 means the default or, without
+// one, no limit.
 func parseConnections(text string) (int, error) {
 	if text == "" {
 		return 0, nil
@@ -104,7 +104,7 @@ func parseConnections(text string) (int, error) {
 	return n, nil
 }
 
-// parseSize reads a number of bytes with a unit; 0 is the default.
+// parseSize parses a number of bytes with a unit; 0 means the default.
 func parseSize(text string) (int64, error) {
 	if text == "" {
 		return 0, nil
@@ -115,7 +115,7 @@ func parseSize(text string) (int64, error) {
 	return 0, fmt.Errorf("%q is not a size of at least 128MiB, such as 512MiB or 4GiB", text)
 }
 
-// parseIndexFile reads the size of the largest file of the code index.
+// parseIndexFile parses the maximum size of a file in the code index.
 func parseIndexFile(text string) (int64, error) {
 	if n, ok := withUnit(text); ok && n > 0 && n <= 64<<20 {
 		return n, nil
@@ -123,7 +123,8 @@ func parseIndexFile(text string) (int64, error) {
 	return 0, fmt.Errorf("%q is not a size from 1MiB to 64MiB", text)
 }
 
-// parseIndexProject reads the size of the code index of a project; 0 is none.
+// parseIndexProject parses the maximum size of the code index of a project; 0 means
+// no index.
 func parseIndexProject(text string) (int64, error) {
 	if n, ok := withUnit(text); ok {
 		return n, nil
@@ -134,7 +135,7 @@ func parseIndexProject(text string) (int64, error) {
 	return 0, fmt.Errorf("%q is not a size such as 512MiB or 2GiB, or 0", text)
 }
 
-// withUnit reads a number of bytes that is written with a unit.
+// withUnit parses a number of bytes with a unit.
 func withUnit(text string) (int64, bool) {
 	for unit, shift := range map[string]uint{"MiB": 20, "GiB": 30, "TiB": 40} {
 		if digits, ok := strings.CutSuffix(text, unit); ok {
@@ -145,7 +146,7 @@ func withUnit(text string) (int64, bool) {
 	return 0, false
 }
 
-// minGitMemory is what git needs for small repositories.
+// minGitMemory is the memory that git needs for small repositories.
 const minGitMemory = 128 << 20
 
 func parseExternalURL(text string) (string, error) {
@@ -169,15 +170,15 @@ func parseExternalURL(text string) (string, error) {
 	return origin(u.Scheme, strings.ToLower(u.Host)), nil
 }
 
-// origin returns a URL without a path, as browsers and other clients spell it: they
-// leave out the default port, and some compare the text.
+// origin returns a URL without a path in the form that browsers and other clients
+// use: without the default port, because some clients compare origins as text.
 func origin(scheme, host string) string {
 	host = strings.TrimSuffix(host, ":")
 	host = strings.TrimSuffix(host, map[string]string{"http": ":80", "https": ":443"}[scheme])
 	return scheme + "://" + host
 }
 
-// parseURLOrOff takes the address of a server of others, with a path.
+// parseURLOrOff parses the URL of another server, with a path, or "off".
 func parseURLOrOff(text string) (string, error) {
 	if text == off || text == "" {
 		return "", nil
@@ -206,7 +207,7 @@ func parseDatabaseURL(text string) (SecretURL, error) {
 	if err != nil || u == nil {
 		return "", err
 	}
-	// A database on a unix socket has its directory in the query.
+	// A database on a Unix socket has its directory in the query.
 	if u.Hostname() == "" && u.Query().Get("host") == "" {
 		return "", errors.New("has no host (for a unix socket: postgres:///name?host=/directory)")
 	}
@@ -254,7 +255,7 @@ func parseSecretURL(text string, schemes ...string) (*url.URL, error) {
 
 func parsePassword(text string) (Secret, error) { return Secret(text), nil }
 
-// parseToken refuses what could not travel in a header.
+// parseToken rejects tokens that cannot be sent in a header.
 func parseToken(text string) (Secret, error) {
 	if !tokenPattern.MatchString(text) {
 		return "", errors.New("must consist of visible ASCII characters, without spaces or line breaks")
@@ -269,7 +270,7 @@ func parseName(text string) (string, error) {
 	return text, nil
 }
 
-// parseNameOrNone is parseName for a name that may be left out.
+// parseNameOrNone is parseName, but also accepts an empty text.
 func parseNameOrNone(text string) (string, error) {
 	if text == "" {
 		return "", nil
@@ -307,13 +308,14 @@ func parseLevel(text string) (slog.Level, error) {
 	return l, l.UnmarshalText([]byte(level))
 }
 
-// DiskSpace is a part of a file system: bytes, or percent of its size.
+// DiskSpace is an amount of disk space: bytes, or a percentage of the size of the
+// file system.
 type DiskSpace struct {
 	Bytes   int64
 	Percent int
 }
 
-// Of is the space in bytes on a file system of a size.
+// Of returns the space in bytes on a file system of the given size.
 func (d DiskSpace) Of(size int64) int64 { return d.Bytes + size/100*int64(d.Percent) }
 
 // String returns the space as it is written in the configuration.
@@ -349,7 +351,8 @@ func parseTimeout(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// maxDelay is the longest delay: a server that does not stop looks broken.
+// maxDelay is the maximum delay. With a longer one, a stopping server would seem to
+// hang.
 const maxDelay = 10 * time.Minute
 
 func parseDelay(text string) (time.Duration, error) {
@@ -363,14 +366,14 @@ func parseDelay(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// OwnBucket names the object store of the instance as a storage.
+// OwnBucket is the value for a storage in the object storage of the instance.
 const OwnBucket = "s3"
 
-// isBucket reports whether a storage is in an object store.
+// isBucket reports whether a storage is in object storage.
 func isBucket(place string) bool { return place == OwnBucket || strings.HasPrefix(place, "s3://") }
 
-// parseStorages takes name=path,…; paths become absolute. A bucket is taken as it
-// is.
+// parseStorages parses name=path,…; paths become absolute. Bucket URLs are not
+// changed.
 func parseStorages(text string) (map[string]string, error) {
 	storages := make(map[string]string)
 	for _, item := range items(text) {
@@ -402,7 +405,7 @@ func parseStorages(text string) (map[string]string, error) {
 	return storages, nil
 }
 
-// parsePrefixes takes CIDR ranges and single addresses with commas between.
+// parsePrefixes parses CIDR ranges and single addresses, separated by commas.
 func parsePrefixes(text string) ([]netip.Prefix, error) {
 	var prefixes []netip.Prefix
 	for _, item := range items(text) {
@@ -419,7 +422,7 @@ func parsePrefixes(text string) ([]netip.Prefix, error) {
 	return prefixes, nil
 }
 
-// parsePaths takes full paths of projects and groups.
+// parsePaths parses full paths of projects and groups, separated by commas.
 func parsePaths(text string) ([]string, error) {
 	list := items(text)
 	for i, item := range list {
@@ -430,7 +433,7 @@ func parsePaths(text string) ([]string, error) {
 	return list, nil
 }
 
-// parseTags takes tags of a runner.
+// parseTags parses tags of a runner, separated by commas.
 func parseTags(text string) ([]string, error) {
 	list := items(text)
 	if slices.Contains(list, "") {
@@ -439,7 +442,7 @@ func parseTags(text string) ([]string, error) {
 	return list, nil
 }
 
-// items splits at commas and drops the blanks around each item.
+// items splits a text at commas and trims the white space around each item.
 func items(text string) []string {
 	if strings.TrimSpace(text) == "" {
 		return nil

@@ -24,7 +24,7 @@ type Provider struct {
 	Issuer           string   `yaml:"issuer"`
 	ClientID         string   `yaml:"client_id"`
 	ClientSecret     Secret   `yaml:"client_secret"`
-	ClientSecretFile string   `yaml:"client_secret_file"` // read at the start, instead of ClientSecret
+	ClientSecretFile string   `yaml:"client_secret_file"` // read at startup, instead of ClientSecret
 	Scopes           []string `yaml:"scopes"`
 	UsernameClaim    string   `yaml:"username_claim"`
 	GroupsClaim      string   `yaml:"groups_claim"`
@@ -41,7 +41,7 @@ type Provider struct {
 	NameIDFormat       string `yaml:"name_id_format"`
 	IDAttribute        string `yaml:"id_attribute"` // has the identity; empty: the name ID
 
-	// What the files of a SAML identity provider contain.
+	// The contents of the files of a SAML identity provider.
 	Metadata        []byte              `yaml:"-"`
 	IDPCertificates []*x509.Certificate `yaml:"-"`
 	KeyPair         *tls.Certificate    `yaml:"-"`
@@ -51,25 +51,25 @@ type Provider struct {
 	StartTLS         bool   `yaml:"start_tls"`
 	BindDN           string `yaml:"bind_dn"` // of the account that searches; empty: anonymous
 	BindPassword     Secret `yaml:"bind_password"`
-	BindPasswordFile string `yaml:"bind_password_file"` // read at the start, instead of BindPassword
+	BindPasswordFile string `yaml:"bind_password_file"` // read at startup, instead of BindPassword
 	Base             string `yaml:"base"`
 	UserFilter       string `yaml:"user_filter"`
 	GroupBase        string `yaml:"group_base"` // set: groups are searched, instead of GroupsAttribute
 	GroupFilter      string `yaml:"group_filter"`
 	GroupAttribute   string `yaml:"group_attribute"`
 
-	// Of both.
+	// Of SAML and LDAP providers.
 	UsernameAttribute string `yaml:"username_attribute"`
 	NameAttribute     string `yaml:"name_attribute"`
 	EmailAttribute    string `yaml:"email_attribute"`
 	GroupsAttribute   string `yaml:"groups_attribute"`
 
-	CAFile string `yaml:"ca_file"` // empty: the roots of the system
+	CAFile string `yaml:"ca_file"` // empty: the CA certificates of the system
 
 	AutoCreate      bool `yaml:"auto_create"`
 	RequireApproval bool `yaml:"require_approval"` // of users that were created
 	LinkByEmail     bool `yaml:"link_by_email"`
-	TrustEmail      bool `yaml:"trust_email"` // addresses are verified although the provider does not say so
+	TrustEmail      bool `yaml:"trust_email"` // email addresses are treated as verified even if the provider does not say so
 	TrustTwoFactor  bool `yaml:"trust_two_factor"`
 
 	RequiredGroups []string    `yaml:"required_groups"`
@@ -78,17 +78,18 @@ type Provider struct {
 	GroupSync      []GroupSync `yaml:"group_sync"`
 }
 
-// GroupSync gives the users of a group of the provider a role in a group here.
+// GroupSync gives the users of a group of the provider a role in a group of this
+// instance.
 type GroupSync struct {
-	Claim string `yaml:"claim"` // value of the groups claim
+	Claim string `yaml:"claim"` // value in the groups claim
 	Group string `yaml:"group"` // full path
 	Role  string `yaml:"role"`
 }
 
-// Providers are all identity providers. They are shown by their names.
+// Providers are all identity providers. They are formatted as a list of names.
 type Providers []Provider
 
-// String lists the names.
+// String returns the names.
 func (p Providers) String() string {
 	var names []string
 	for _, one := range p {
@@ -97,7 +98,7 @@ func (p Providers) String() string {
 	return strings.Join(names, ",")
 }
 
-// Format writes the same for every verb, %d and %#v too.
+// Format writes String for every verb, including %d and %#v.
 func (p Providers) Format(f fmt.State, _ rune) { writeState(f, p.String()) }
 
 // MarshalText keeps the client secrets out of JSON, YAML and logs.
@@ -108,13 +109,13 @@ const (
 	maxMappings  = 500 // of groups, for each list of one provider
 )
 
-// Roles of group_sync.
+// syncRoles returns the roles that are allowed in group_sync.
 func syncRoles() []string {
 	return []string{"guest", "planner", "reporter", "developer", "maintainer", "owner"}
 }
 
-// parseProviders takes a YAML list, of which JSON is a part. Its errors do not
-// quote the text, which has secrets.
+// parseProviders parses a YAML list; JSON is a subset of YAML. Its errors do not
+// quote the text, which contains secrets.
 func parseProviders(text string) (Providers, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
@@ -169,13 +170,14 @@ func newProvider(kind string) Provider {
 	case LDAP:
 		p.StartTLS, p.UserFilter, p.UsernameAttribute, p.NameAttribute, p.EmailAttribute = true, "(objectClass=person)", "uid", "cn", "mail"
 		p.GroupsAttribute, p.GroupFilter, p.GroupAttribute = "memberOf", "(|(member={dn})(uniqueMember={dn}))", "cn"
-		// The directory belongs to the company, and has no second factor.
+		// The organization manages the addresses in the directory. LDAP has no
+		// second factor.
 		p.TrustEmail = true
 	}
 	return p
 }
 
-// kindOf returns the kind that a mapping names.
+// kindOf returns the value of the key kind of a mapping.
 func kindOf(node *yaml.Node) string {
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		if node.Content[i].Value == "kind" {
@@ -283,7 +285,8 @@ func providerKeys() map[string]providerKey {
 	}
 }
 
-// check completes a provider and refuses what cannot work.
+// check sets the remaining defaults of a provider and returns an error for an
+// invalid one.
 func (p *Provider) check() error {
 	if _, err := parseName(p.Name); err != nil {
 		return fmt.Errorf("name: %w", err)
@@ -337,7 +340,7 @@ func (p *Provider) checkOIDC() error {
 	return nil
 }
 
-// attributeName is the name of an attribute of a directory.
+// attributeName matches the name of an LDAP attribute.
 var attributeName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{0,63}$`)
 
 func (p *Provider) checkLDAP() error {

@@ -13,14 +13,14 @@ import (
 	"unicode"
 )
 
-// nameIDFormats are the formats that a name ID can be requested in.
+// nameIDFormats maps the short names of name ID formats to their URNs.
 var nameIDFormats = map[string]string{
 	"persistent":  "urn:oasis:names:tc:SAML:2.0:nameid-format:persistent",
 	"email":       "urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress",
 	"unspecified": "",
 }
 
-// checkSAML completes a SAML identity provider with what its files contain.
+// checkSAML validates a SAML identity provider and reads its files.
 func (p *Provider) checkSAML() error {
 	if err := p.checkIDP(); err != nil {
 		return err
@@ -59,7 +59,8 @@ func (p *Provider) checkSAML() error {
 	return nil
 }
 
-// checkIDP checks that the identity provider is described in one way.
+// checkIDP checks that the identity provider is configured in exactly one way:
+// metadata URL, metadata file, or single options.
 func (p *Provider) checkIDP() error {
 	byHand := p.IDPSSOURL != "" || p.IDPCertificateFile != ""
 	switch {
@@ -113,7 +114,7 @@ func webAddress(text string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil && u.Fragment == ""
 }
 
-// readKeyPair reads the key and the certificate of this instance.
+// readKeyPair reads the private key and the certificate of this instance.
 func (p *Provider) readKeyPair() error {
 	if p.KeyFile == "" && p.CertificateFile == "" {
 		return nil

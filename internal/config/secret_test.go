@@ -12,8 +12,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestNoSecretShows writes a Config in every usual way and looks for the
-// secrets in what comes out.
+// TestNoSecretShows formats and encodes a Config in all usual ways and searches the
+// output for the secrets.
 func TestNoSecretShows(t *testing.T) {
 	t.Parallel()
 	c, err := Load(nil, []string{
@@ -77,8 +77,7 @@ func TestStringListsSettings(t *testing.T) {
 	}
 }
 
-// FuzzSecretURL: whatever a password is, as long as the URL takes it, it does
-// not show.
+// FuzzSecretURL checks that no password in a URL is shown.
 func FuzzSecretURL(f *testing.F) {
 	f.Add("postgres", "p@ss/wörd", "password")
 	f.Add("s3", "%41", "region;x")

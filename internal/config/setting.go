@@ -8,30 +8,30 @@ import (
 	"time"
 )
 
-// setting is one row of the table that the flags, the environment, the file
-// and the documentation are made from.
+// setting is a row of the table from which the flags, the environment variables, the
+// keys of the file and the documentation are generated.
 type setting struct {
-	key     string // its name in the file; the flag and the variable follow from it
-	def     string // the default, parsed like any other value
-	defNote string // says what an empty default comes to
-	help    string // a phrase; the word in back quotes names the value, as pflag has it
+	key     string // name in the file; the names of the flag and the variable are derived from it
+	def     string // the default, parsed like other values
+	defNote string // describes the default if def is empty
+	help    string // a phrase; pflag shows the word in back quotes as the name of the value
 	shape   shape
 	field   field
 }
 
-// shape says how a value may be written in the file, beside as one text.
+// shape is the form of a value in the file, in addition to a string.
 type shape int
 
 const (
 	plain  shape = iota
-	list         // also as a sequence of texts
-	table        // also as a mapping of texts
-	nested       // also as a sequence of mappings, which is read as YAML
+	list         // also a sequence of strings
+	table        // also a mapping of strings
+	nested       // also a sequence of mappings, which is parsed as YAML
 )
 
 const (
 	envPrefix      = "SVC_"
-	fileKey        = "config" // names the file, so it is no line of it
+	fileKey        = "config" // the path of the file, so not allowed in the file
 	fileHelp       = "read settings from the YAML `file`"
 	defaultStorage = "default"
 )
@@ -41,7 +41,7 @@ func (s setting) env() string  { return envName(s.key) }
 
 func envName(key string) string { return envPrefix + strings.ToUpper(key) }
 
-// settings is the table, in the order in which settings are shown.
+// settings returns the table, in the order in which settings are shown.
 func settings() []setting {
 	return []setting{
 		{key: "addr", def: "127.0.0.1:8080",
@@ -197,13 +197,13 @@ func settings() []setting {
 	}
 }
 
-// field reads and writes the place of a setting in a Config.
+// field gets and sets a setting in a Config.
 type field interface {
 	set(c *Config, text string) error
 	get(c *Config) any
 }
 
-// at makes the field of the given place and parser.
+// at returns a field with the given pointer into a Config and parser.
 func at[T any](place func(*Config) *T, parse func(string) (T, error)) field {
 	return typed[T]{place: place, parse: parse}
 }
@@ -224,7 +224,8 @@ func (t typed[T]) set(c *Config, text string) error {
 
 func (t typed[T]) get(c *Config) any { return *t.place(c) }
 
-// storagesField shows buckets, without their secrets, instead of their caches.
+// storagesField shows bucket URLs, without their secrets, instead of cache
+// directories.
 type storagesField struct{ typed[map[string]string] }
 
 func (f storagesField) get(c *Config) any {

@@ -10,16 +10,16 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Shown is a setting as an operator reads it: its value without secrets, and where
-// the value comes from.
+// Shown is a setting for display: its value without secrets, and the source of the
+// value.
 type Shown struct {
 	Key    string `json:"key"`
 	Value  string `json:"value"`
 	Source string `json:"source"` // such as --addr, SVC_ADDR, /etc/svc/config.yml:3 or default
 }
 
-// Show returns every setting with its value and the source of the value, in the
-// order of the table. It fails as Load does.
+// Show returns all settings with their values and sources, in the order of the
+// table. It returns the errors of Load.
 func Show(fs *pflag.FlagSet, environ []string) ([]Shown, error) {
 	c, sources, err := loadSources(fs, environ)
 	if err != nil {
@@ -38,7 +38,7 @@ func Show(fs *pflag.FlagSet, environ []string) ([]Shown, error) {
 	return shown, nil
 }
 
-// text writes a value as the environment has it.
+// text returns a value in the form of an environment variable.
 func text(v any) string {
 	switch v := v.(type) {
 	case []string:
@@ -59,8 +59,8 @@ func text(v any) string {
 	return fmt.Sprint(v)
 }
 
-// Sample returns a configuration file in which every key is explained and set to
-// its default, commented out, except for those of set.
+// Sample returns a configuration file with a description of every key. The keys in
+// set have these values; all others are commented out and have their defaults.
 func Sample(set map[string]string) string {
 	var b strings.Builder
 	b.WriteString(sampleHead)
@@ -86,7 +86,7 @@ const sampleHead = `# The configuration of svc. "svc config check --config FILE"
 # (SVC_ADDR for addr) and a flag (--addr) take precedence.
 `
 
-// wrap breaks a text into lines of at most width bytes, at spaces.
+// wrap breaks a text at spaces into lines of at most width bytes.
 func wrap(text string, width int) []string {
 	var lines []string
 	line := ""

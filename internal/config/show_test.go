@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestShow reads each setting from another source.
+// TestShow sets settings in different sources and checks the result of Show.
 func TestShow(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "svc.yml")
@@ -53,13 +53,13 @@ func TestShow(t *testing.T) {
 	}
 }
 
-// TestSample holds the configuration file of the packages: it is the generated one,
-// it can be read, and what it comments out are the defaults.
+// TestSample checks the configuration file of the packages: it is the generated one,
+// it can be parsed, and the values in comments are the defaults.
 func TestSample(t *testing.T) {
 	t.Parallel()
 	const path = "../../packaging/config.yml"
 	want := config.Sample(map[string]string{"data_dir": "/var/lib/svc"})
-	if f := flag.Lookup("update"); f != nil && f.Value.String() == "true" { // defined by the tests of this package
+	if f := flag.Lookup("update"); f != nil && f.Value.String() == "true" { // defined by other tests of this package
 		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +72,7 @@ func TestSample(t *testing.T) {
 	if err != nil || c.DataDir != "/var/lib/svc" {
 		t.Errorf("read %s: %v, %v", path, c, err)
 	}
-	// Without the comment signs every line is a key with a value that is valid.
+	// Without the comment characters, every line is a key with a valid value.
 	full := filepath.Join(t.TempDir(), "svc.yml")
 	var lines []string
 	for line := range strings.Lines(want) {

@@ -1,14 +1,14 @@
 package config
 
-// The linker sets these; see the build target of the Makefile. A binary that was
-// built in another way has the values below.
+// version and revision are set by the linker; see the build target of the Makefile.
+// Other builds have the values below.
 var (
 	version  = "devel"
 	revision = "unknown"
 )
 
-// Version is the release that this binary was built from.
+// Version returns the release that this binary was built from.
 func Version() string { return version }
 
-// Revision is the commit that this binary was built from.
+// Revision returns the commit that this binary was built from.
 func Revision() string { return revision }
