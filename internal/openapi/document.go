@@ -52,8 +52,8 @@ type operation struct {
 	endpoint *Endpoint
 }
 
-// New makes the document of a server from its endpoints and the errors that
-// they share.
+// New returns the document of a server with the endpoints and the errors that they
+// share.
 func New(server Server, errors []Error, endpoints []Endpoint) *Document {
 	s := newSchemas(server)
 	d := &Document{
@@ -88,8 +88,8 @@ func New(server Server, errors []Error, endpoints []Endpoint) *Document {
 	return d
 }
 
-// JSON returns the encoded document. A document that cannot be encoded is a bug,
-// so it panics.
+// JSON returns the encoded document. It panics if the document cannot be encoded,
+// which is a bug.
 func (d *Document) JSON() []byte {
 	text, err := encode(d)
 	if err != nil {
@@ -122,8 +122,8 @@ func (d *Document) operation(e *Endpoint) *operation {
 	return op
 }
 
-// notes returns the sentences of the description: access, rules on parameters,
-// tier.
+// notes returns the sentences of the description about access, rules on parameters
+// and the tier.
 func (op *operation) notes() []string {
 	e := op.endpoint
 	var notes []string

@@ -33,7 +33,7 @@ type messageJSON struct {
 	Message string `json:"message"`
 }
 
-// testEndpoints are one endpoint of each kind of result.
+// testEndpoints returns an endpoint for each kind of result.
 func testEndpoints(t *testing.T) []Endpoint {
 	t.Helper()
 	layout, err := bind.NewLayout(reflect.TypeFor[jobParams](), "id", "job_id")

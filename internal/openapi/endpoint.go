@@ -20,13 +20,13 @@ type Server struct {
 type Endpoint struct {
 	Method  string
 	Path    string // below the prefix, with {names}
-	Tag     string // the group of endpoints that it belongs to
+	Tag     string // the group of endpoints
 	Summary string
 	// Variant distinguishes endpoints whose paths give the same operation ID.
 	Variant string
 	Tier    string   // empty for all tiers
 	Public  bool     // anonymous callers are allowed
-	Scopes  []string // a token needs one of them; none if any token is allowed
+	Scopes  []string // a token needs one of them; empty: any token is allowed
 
 	Params *bind.Layout
 	Raw    bool // the request body is not parsed into parameters
@@ -37,7 +37,7 @@ type Endpoint struct {
 	Types     []reflect.Type
 	Status    int        // of success
 	Unchanged bool       // a write may return 304
-	Errors    []int      // statuses of the shared Errors that it may return
+	Errors    []int      // statuses of the shared Errors that the endpoint may return
 	Responses []Response // in addition to the result, or in place of a shared error
 }
 

@@ -8,7 +8,7 @@ import (
 	"svc/internal/bind"
 )
 
-// examples makes sample requests and responses.
+// examples creates sample requests and responses.
 type examples struct{ schemas *Schemas }
 
 // results returns the successful responses, one for each type of the result.

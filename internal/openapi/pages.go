@@ -30,7 +30,7 @@ func File(name string) []byte {
 // indentation is the white space at the start of a line.
 var indentation = regexp.MustCompile(`\n +`)
 
-// pageTemplate has no indentation, which would be sent with every endpoint.
+// pageTemplate has no indentation, because it would be sent with every endpoint.
 var pageTemplate = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("page.html").Parse(indentation.ReplaceAllString(string(File("page.html")), "\n")))
 })
@@ -155,7 +155,7 @@ type docsField struct {
 	Text     docsText
 }
 
-// NewPages makes the pages of a document.
+// NewPages returns the pages of a document.
 func NewPages(d *Document) *Pages {
 	server := d.schemas.Server
 	p := &Pages{Server: server, Base: server.URL + server.Prefix}

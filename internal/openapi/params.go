@@ -194,7 +194,7 @@ func (s *Schemas) inputShape(f *bind.Field, sh *bind.Shape) *Schema {
 	return one
 }
 
-// custom returns the schema of a parameter type that parses itself: its own
+// custom returns the schema of a parameter type with its own parser: its Describer
 // schema, or that of its underlying type.
 func (s *Schemas) custom(f *bind.Field, sh *bind.Shape) *Schema {
 	one := &Schema{Type: Types{"string"}}
@@ -230,7 +230,7 @@ func ruleTexts(rules []bind.Rule) []string {
 	return texts
 }
 
-// tierText is the note on what requires a tier.
+// tierText returns the note that something requires a tier.
 func tierText(tier string) string { return "Requires the " + tier + " tier or higher." }
 
 func quoted(names []string) string { return "`" + strings.Join(names, "`, `") + "`" }

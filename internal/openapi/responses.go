@@ -134,7 +134,7 @@ func headerRefs(names ...string) Object {
 	return list
 }
 
-// headers are the response headers of lists and errors.
+// headers returns the response headers of lists and errors.
 func headers() Object {
 	text, number := &Schema{Type: Types{"string"}}, &Schema{Type: Types{"integer"}}
 	return Object{

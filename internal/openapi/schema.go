@@ -91,13 +91,13 @@ func encode(v any) ([]byte, error) {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
 }
 
-// Describer is a type with its own schema: a type that encodes itself, or whose
-// members are named after the server. The method is called on the zero value.
+// Describer is a type with its own schema: a type that implements json.Marshaler, or
+// whose members are named after the server. The method is called on the zero value.
 type Describer interface {
 	DescribeSchema(s *Schemas) *Schema
 }
 
-// Schemas makes schemas of Go types. A named struct becomes a component of the
+// Schemas creates schemas of Go types. A named struct becomes a component of the
 // document, and other schemas refer to it.
 type Schemas struct {
 	Server Server
@@ -115,8 +115,8 @@ func (s *Schemas) Define(name string, component *Schema) *Schema {
 	return refTo(name)
 }
 
-// of returns the schema of what encoding/json writes for a type. A type without
-// a schema is a bug, so it panics.
+// of returns the schema of the JSON that encoding/json writes for a type. It panics
+// for a type that has no schema, which is a bug.
 func (s *Schemas) of(t reflect.Type) *Schema {
 	if t.Kind() == reflect.Pointer {
 		return nullable(s.of(t.Elem()))
@@ -198,7 +198,7 @@ func nullable(s *Schema) *Schema {
 	return &wider
 }
 
-// component returns a reference to the schema of a struct, which is made on first
+// component returns a reference to the schema of a struct, which is created on first
 // use. The schema of an unnamed struct is inline.
 func (s *Schemas) component(t reflect.Type) *Schema {
 	if t.Name() == "" {
@@ -212,7 +212,8 @@ func (s *Schemas) component(t reflect.Type) *Schema {
 	if _, taken := s.named[name]; taken {
 		panic(fmt.Sprintf("schema of %v: the name %s is taken by another type", t, name))
 	}
-	// The name is taken before the fields are read: types may be recursive.
+	// The name is reserved before the fields are read, because types may be
+	// recursive.
 	s.names[t], s.named[name] = name, nil
 	s.named[name] = s.object(t)
 	return refTo(name)
@@ -273,7 +274,7 @@ func (s *Schemas) field(f jsonField) *Schema {
 type jsonField struct {
 	name     string
 	typ      reflect.Type
-	omitted  bool // without a value
+	omitted  bool // if it is empty
 	optional bool // omitted, or a field of an embedded pointer
 	quoted   bool // encoded as a string
 	doc      string

@@ -30,7 +30,7 @@ type treeJSON struct {
 	Below []treeJSON `json:"below"`
 }
 
-// namedJSON has a member that is named after the server.
+// namedJSON has a member whose name contains the server's name.
 type namedJSON struct{}
 
 func (namedJSON) DescribeSchema(s *Schemas) *Schema {
@@ -153,7 +153,7 @@ func TestSchemaRefuses(t *testing.T) {
 	}
 }
 
-// partsType is partJSON of the package, where a function has its own.
+// partsType returns the type of the package-level partJSON, which a test shadows.
 func partsType() reflect.Type { return reflect.TypeFor[partJSON]() }
 
 func TestOperationID(t *testing.T) {
