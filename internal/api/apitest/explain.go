@@ -12,8 +12,8 @@ import (
 	"golang.org/x/text/message"
 )
 
-// explain returns which fields are wrong, and how. If a value may have several
-// shapes, it uses the one with the fewest errors.
+// explain describes the fields that do not match. If a value may have several
+// shapes, it uses the shape with the fewest errors.
 func explain(fault *jsonschema.ValidationError) string {
 	return strings.Join(faults(fault), "; ")
 }

@@ -1,6 +1,6 @@
 // Package apitest checks responses of the API against its OpenAPI document, for
-// tests. A response or a field that is not in the document is an error of one of
-// the two.
+// tests. A response or field that is not in the document is an error in the API or
+// in the document.
 package apitest
 
 import (
@@ -114,7 +114,8 @@ func (o *Oracle) Check(method, path string, status int, header http.Header, body
 	return nil
 }
 
-// undescribed are the paths of the documentation itself.
+// undescribed reports whether a path is that of the documentation, which is not in
+// the document.
 func undescribed(below string) bool {
 	return below == "/openapi.json" || below == "/docs" || strings.HasPrefix(below, "/docs/")
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// things is a small document with one of each.
+// things is a small document for the tests of this package.
 const things = `{
 	"openapi": "3.1.0",
 	"security": [{"token": []}],

@@ -12,7 +12,7 @@ import (
 type route struct {
 	path       string
 	segments   []segment
-	operations map[string]*operation // by method, in capitals
+	operations map[string]*operation // by method, in uppercase
 }
 
 // operation is the part of an operation that the oracle needs.
@@ -74,7 +74,7 @@ func (o *Oracle) newRoute(path string, item any) (*route, error) {
 	return r, nil
 }
 
-// newResponse parses the response at a pointer, or the one that it refers to.
+// newResponse parses the response at a pointer, or the response that it refers to.
 func (o *Oracle) newResponse(pointer string) (*response, error) {
 	described, ok := o.at(pointer).(map[string]any)
 	if !ok {
@@ -173,7 +173,7 @@ func moreLiteral(a, b *route) int {
 	return strings.Compare(a.path, b.path)
 }
 
-// methods are the HTTP methods of a path in the document.
+// methods returns the HTTP methods that a path in the document can have.
 func methods() []string {
 	return []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 }
