@@ -15,7 +15,7 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// metricForm is a form with a file, and its headers.
+// metricForm returns a multipart form with a file, and its content type.
 func metricForm(t testing.TB, name string, content []byte, fields ...string) (body *bytes.Buffer, contentType string) {
 	t.Helper()
 	body = &bytes.Buffer{}
@@ -110,7 +110,7 @@ func TestMetricImages(t *testing.T) {
 			{Name: "none", Do: "GET " + strings.Replace(images, "alerts/1", "alerts/2", 1), As: alice, Status: 200, Want: `[]`},
 		})
 
-		// One is left, and several want it.
+		// One image can still be added, and several requests try to add it.
 		for n := range 99 {
 			if _, err := s.DB.ExecContext(t.Context(), `INSERT INTO alert_metric_images (alert_id, secret, name, url, url_text, created_at)
 				SELECT id, ?, 'x.png', '', '', 0 FROM alerts WHERE title = 'b'`, fmt.Sprintf("secret%d", n)); err != nil {

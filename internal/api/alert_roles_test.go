@@ -7,7 +7,7 @@ const (
 	alertAt       = "/projects/{id}/alert_management_alerts"
 )
 
-// alertRows are the rows of alerts and of where they come from.
+// alertRows are the rows of alerts and alert integrations.
 var alertRows = map[string]ciRow{
 	"GET " + integrationAt:                                    doneBy(project.Maintainer, "/alert_management/http_integrations", "", 200),
 	"POST " + integrationAt:                                   doneBy(project.Maintainer, "/alert_management/http_integrations", `{"name":"x"}`, 201),

@@ -16,7 +16,7 @@ import (
 	"svc/internal/waittest"
 )
 
-// integration makes an alert integration and gives its id, address and token.
+// integration creates an alert integration and returns its ID, URL and token.
 func integration(t testing.TB, s *apptest.Server, as string, projectID int64, body string) (id int64, url, token string) {
 	t.Helper()
 	var made struct {
@@ -27,7 +27,7 @@ func integration(t testing.TB, s *apptest.Server, as string, projectID int64, bo
 	return made.ID, made.URL, made.Token
 }
 
-// below is an address as a Call wants it.
+// below returns a POST request to a URL in the form of Call.Do.
 func below(s *apptest.Server, url string) string {
 	return "POST //" + strings.TrimPrefix(url, s.URL+"/")
 }
@@ -90,7 +90,7 @@ func TestAlertIntegrations(t *testing.T) {
 	})
 }
 
-// TestAlertEndpoints comes to the addresses of payloads with and without tokens.
+// TestAlertEndpoints sends payloads with and without tokens.
 func TestAlertEndpoints(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -142,7 +142,7 @@ func TestAlertEndpoints(t *testing.T) {
 	})
 }
 
-// TestAlerts sends payloads and looks at what has become of them.
+// TestAlerts sends payloads and checks the alerts that they create.
 func TestAlerts(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -220,7 +220,8 @@ func TestAlerts(t *testing.T) {
 	})
 }
 
-// TestManyAlerts has fifty send the same alert at once, and one a thousand.
+// TestManyAlerts sends the same alert 50 times concurrently, and one payload with
+// 1000 alerts.
 func TestManyAlerts(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -255,7 +256,8 @@ func TestManyAlerts(t *testing.T) {
 			elements[i] = fmt.Sprintf(`{"startsAt":"2024-01-01T00:00:00Z","labels":{"alertname":"Many","n":"%d"}}`, i)
 		}
 		batch := `{"version":"4","groupKey":"g","status":"firing","receiver":"r","groupLabels":{},"commonLabels":{},"commonAnnotations":{},"externalURL":"","alerts":[` + strings.Join(elements, ",") + `]}`
-		// The last one finds its place taken: then there is none of them.
+		// The IID of the last alert is already used, so that none of them is
+		// created.
 		if _, err := s.DB.ExecContext(t.Context(), `UPDATE alerts SET iid = ? WHERE project_id = ?`, many+1, id); err != nil {
 			t.Fatal(err)
 		}
@@ -278,19 +280,20 @@ func TestManyAlerts(t *testing.T) {
 	})
 }
 
-// eventually asks again until the answer has what is wanted: others work at it.
+// eventually repeats a call until done returns true for the response, because
+// background jobs change it.
 func eventually(t *testing.T, s *apptest.Server, c apptest.Call, done func(body []byte) bool) {
 	t.Helper()
 	waittest.For(t, c.Do, func() bool { return done(s.Send(t, c).Body) })
 	s.Check(t, c)
 }
 
-// TestIncidents opens issues for alerts, and closes them.
+// TestIncidents opens issues for alerts and closes them.
 func TestIncidents(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		_, alice := s.User(t, "alice")
-		s.User(t, "alert-bot") // a person has its name
+		s.User(t, "alert-bot") // the bot user needs another name
 		id := newProject(t, s, alice, "p", "")
 		_, url, token := integration(t, s, alice, id, `{"name":"w"}`)
 		in, at, issues := below(s, url), fmt.Sprintf("/projects/%d/alert_management", id), fmt.Sprintf("/projects/%d/issues", id)
@@ -331,8 +334,8 @@ func TestIncidents(t *testing.T) {
 		eventually(t, s, apptest.Call{Do: "GET " + issues + "/1", As: alice, Status: 200, Want: closed}, has(`"state":"closed"`))
 		s.Check(t, apptest.Call{Do: "GET " + issues + "/1/notes", As: alice, Status: 200, Want: `[{"body":"closed via alert 2","system":true}]`})
 
-		// One that is over before anybody looked needs no incident, and with the
-		// setting off an incident stays open.
+		// An alert that is resolved at once gets no incident. If auto-close is
+		// disabled, an incident stays open.
 		s.Table(t, []apptest.Call{
 			{Do: "PUT " + at + "/settings", As: alice, JSON: `{"auto_close_incident":false}`, Status: 200},
 			{Do: in, Header: bearer(token), JSON: element("Past", "resolved", ""), Status: 200, Want: `[{"iid":3}]`},
@@ -349,8 +352,8 @@ func TestIncidents(t *testing.T) {
 	})
 }
 
-// TestAlertBounds: an integration takes so many payloads in a minute, and alerts
-// that are over go in the end.
+// TestAlertBounds checks the rate limit of integrations and the deletion of old
+// alerts.
 func TestAlertBounds(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -409,8 +412,8 @@ func TestAlertBounds(t *testing.T) {
 	})
 }
 
-// TestAlertsOfFreeTier knows one integration of each type, and groups only what
-// says itself that it is the same.
+// TestAlertsOfFreeTier checks that the free tier allows one integration of each
+// type, and only groups alerts with a fingerprint.
 func TestAlertsOfFreeTier(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

@@ -11,7 +11,7 @@ import (
 	"svc/internal/oauth"
 )
 
-// applicationRoles are the rows of the applications.
+// applicationRoles are the rows of OAuth applications.
 var applicationRoles = map[string]role{
 	"POST /applications":                   admin("POST /applications", `{"name":"a","redirect_uri":"https://a.example/cb","scopes":"api"}`, 201),
 	"GET /applications":                    adminRead("GET /applications"),
@@ -52,7 +52,7 @@ func TestOAuthApplications(t *testing.T) {
 		if !strings.HasPrefix(made.Secret, "svcoas-") {
 			t.Errorf("secret %q", made.Secret)
 		}
-		// One of a user is none of the installation.
+		// An application of a user is not an application of the instance.
 		if _, err := s.OAuth.CreateOwn(t.Context(), actor.Actor{ID: id, Username: "alice"}, oauth.NewApplication{
 			Name: "own", RedirectURIs: "https://a.example", Scopes: []string{"api"}, Trusted: true,
 		}); err != nil {

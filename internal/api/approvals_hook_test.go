@@ -8,8 +8,8 @@ import (
 	"svc/internal/project"
 )
 
-// TestApprovalHooks tells approvals that satisfy all rules from others: also the
-// approval of a user whom the remaining rule does not name.
+// TestApprovalHooks checks the events of approvals that satisfy all rules and of
+// other approvals, including that of a user whom the remaining rule does not list.
 func TestApprovalHooks(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

@@ -259,7 +259,7 @@ func TestApprovalRules(t *testing.T) {
 	})
 }
 
-// TestApprovalAutoMerge merges automatically when the last approval comes.
+// TestApprovalAutoMerge checks that the last approval triggers auto-merge.
 func TestApprovalAutoMerge(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

@@ -8,8 +8,8 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// TestArchivedProjectSchedules lets the time of a schedule come while its project
-// is archived: no pipeline is made, and none is made up for later.
+// TestArchivedProjectSchedules checks that a schedule that is due while its project
+// is archived creates no pipeline, then or later.
 func TestArchivedProjectSchedules(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -41,7 +41,7 @@ func TestArchivedProjectSchedules(t *testing.T) {
 	})
 }
 
-// TestArchivedProjectJobFinishes archives a project while a job of it runs: the
+// TestArchivedProjectJobFinishes archives a project while one of its jobs runs: the
 // runner can send its log, artifacts and state, and gets no other job.
 func TestArchivedProjectJobFinishes(t *testing.T) {
 	t.Parallel()

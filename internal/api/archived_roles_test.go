@@ -17,9 +17,8 @@ import (
 	"svc/internal/project"
 )
 
-// archivedWrites lists the endpoints below /projects/{id} that change something
-// and are open on an archived project, each with the reason. Every other one is
-// refused there.
+// archivedWrites lists the endpoints below /projects/{id} that change something and
+// are allowed in an archived project, each with the reason. All others are refused.
 var archivedWrites = map[string]string{
 	"DELETE /projects/{id}":                        lifecycle,
 	"POST /projects/{id}/restore":                  lifecycle,
@@ -83,7 +82,7 @@ var archivedWrites = map[string]string{
 	"POST /projects/{id}/labels/{name}/unsubscribe":                      personal,
 }
 
-// The reasons.
+// The reasons in archivedWrites.
 const (
 	lifecycle  = "an archived project can be configured, unarchived, transferred, moved and deleted"
 	membership = "who may access an archived project, and how, can still be changed"
@@ -92,8 +91,8 @@ const (
 )
 
 // TestArchivedProjectWrites sends every request that changes a project to an
-// archived one, as an Owner and as an administrator: it is refused and nothing
-// changes.
+// archived one, as an Owner and as an administrator, and checks that it is refused
+// and nothing changes.
 func TestArchivedProjectWrites(t *testing.T) {
 	t.Parallel()
 	rows := placeRows(t)
@@ -137,8 +136,9 @@ func TestArchivedProjectWrites(t *testing.T) {
 	})
 }
 
-// fillProject makes what the rows name, and gives what to write in its place:
-// a thing that is not there is refused without asking for the project.
+// fillProject creates the objects that the rows refer to, and returns a replacer
+// with their IDs. A request for an object that does not exist would be refused
+// before the project is checked.
 func fillProject(t *testing.T, st *placeFixture, id int64) *strings.Replacer {
 	t.Helper()
 	at := fmt.Sprintf("/projects/%d", id)
@@ -174,7 +174,7 @@ func fillProject(t *testing.T, st *placeFixture, id int64) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// sendFile sends an upload.
+// sendFile sends a form with a file.
 func sendFile(t *testing.T, s *apptest.Server, do, token string) apptest.Answer {
 	t.Helper()
 	var body bytes.Buffer
@@ -196,7 +196,7 @@ func sendFile(t *testing.T, s *apptest.Server, do, token string) apptest.Answer 
 	return s.Exchange(t, r)
 }
 
-// contents sums up what is in the tables of projects, by their names.
+// contents returns a checksum of each table with data of projects, by table name.
 func contents(t *testing.T, s *apptest.Server) map[string]uint64 {
 	t.Helper()
 	sums := map[string]uint64{}
@@ -237,7 +237,7 @@ func sumTable(ctx context.Context, t *testing.T, s *apptest.Server, table string
 		for _, value := range row {
 			_, _ = fmt.Fprint(h, *value.(*any), "\x00")
 		}
-		sum += h.Sum64() // the order of rows does not count
+		sum += h.Sum64() // independent of the order of rows
 	}
 	if err := found.Err(); err != nil {
 		t.Fatal(err)

@@ -10,8 +10,8 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// TestArtifactMetadataBomb: one long path must not become all of its parent
-// directories.
+// TestArtifactMetadataBomb checks that one long path does not expand to entries for
+// all of its parent directories.
 func TestArtifactMetadataBomb(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -49,8 +49,8 @@ func TestArtifactMetadataBomb(t *testing.T) {
 	})
 }
 
-// TestTestReportBomb: what an anonymous request reads of a report is bounded,
-// regardless of the content of the report.
+// TestTestReportBomb checks that an anonymous request reads a bounded amount of a
+// report, regardless of its content.
 func TestTestReportBomb(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -80,7 +80,7 @@ func TestTestReportBomb(t *testing.T) {
 			t.Errorf("%v", e)
 		}
 		s.Check(t, apptest.Call{Do: "GET " + b.at("/pipelines/%d/test_report_summary", id), Status: 200, Want: fmt.Sprintf(`{"total":{"count":%d,"failed":%d}}`, cases, cases)})
-		// What is made of a report goes with it, and is not listed.
+		// The summary of a report is stored with the report and not listed.
 		var job struct {
 			Artifacts []struct {
 				Type string `json:"file_type"`
@@ -93,7 +93,7 @@ func TestTestReportBomb(t *testing.T) {
 	})
 }
 
-// forgedZip returns an archive whose only file is what its header claims.
+// forgedZip returns an archive with one file, whose header may be false.
 func forgedZip(t testing.TB, h zip.FileHeader, content string) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -112,8 +112,8 @@ func forgedZip(t testing.TB, h zip.FileHeader, content string) []byte {
 	return out.Bytes()
 }
 
-// TestForgedArtifactArchives: an archive that lies about its files is refused as
-// unreadable. That is no error of the server, and can be downloaded whole.
+// TestForgedArtifactArchives checks that an archive with false headers is refused as
+// unreadable, which is not a server error, and can still be downloaded.
 func TestForgedArtifactArchives(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -143,8 +143,8 @@ func TestForgedArtifactArchives(t *testing.T) {
 	})
 }
 
-// TestForgedChildConfiguration: a trigger job fails if the archive with the
-// configuration of its child pipeline is damaged; it does not wait forever.
+// TestForgedChildConfiguration checks that a trigger job fails if the archive with
+// the configuration of its child pipeline is damaged, instead of waiting forever.
 func TestForgedChildConfiguration(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

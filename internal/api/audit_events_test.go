@@ -82,8 +82,8 @@ func TestServiceName(t *testing.T) {
 	}, apptest.ServiceName("gitlab"))
 }
 
-// TestPrefixes makes tokens of all kinds and a session on servers with their own
-// prefixes for tokens and cookies.
+// TestPrefixes creates tokens of all kinds and a session on servers with custom
+// prefixes of tokens and cookies.
 func TestPrefixes(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -67,7 +67,7 @@ func TestAwards(t *testing.T) {
 }
 
 // TestVotes checks the numbers of votes, the order by popularity and the filter by
-// the caller's own reaction.
+// the caller's reaction.
 func TestVotes(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -102,7 +102,7 @@ func TestVotes(t *testing.T) {
 				{Do: "GET " + list + "/1", As: bob, Status: 200, Want: `{"upvotes":1}`},
 			})
 		}
-		// The votes of a user go with the account.
+		// The votes of a user are deleted with the account.
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("DELETE /users/%d", bobID), As: root, Status: 204})
 		s.Settled(t)
 		s.Check(t, apptest.Call{Do: "GET " + at + "/issues/2", As: alice, Status: 200, Want: `{"upvotes":0,"downvotes":0}`})

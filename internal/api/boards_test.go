@@ -82,7 +82,7 @@ func TestBadges(t *testing.T) {
 	})
 }
 
-// uploadFile sends a file to a project.
+// uploadFile uploads a file to a project.
 func uploadFile(t *testing.T, s *apptest.Server, as string, projectID int64, name, content string) apptest.Answer {
 	t.Helper()
 	var body bytes.Buffer

@@ -10,8 +10,9 @@ import (
 	"svc/internal/errs"
 )
 
-// TestBotKeepsNoCredentials lets the holder of an access token try to stay
-// after the token is revoked: by an SSH key, another token or another address.
+// TestBotKeepsNoCredentials checks that the user of an access token cannot keep
+// access after the token is revoked, by an SSH key, another token or another email
+// address.
 func TestBotKeepsNoCredentials(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -39,7 +40,7 @@ func TestBotKeepsNoCredentials(t *testing.T) {
 }
 
 // TestBotEndsWithItsAccessToken revokes an access token whose bot has other
-// credentials: an administrator's token for it, and an SSH key of old.
+// credentials: a token that an administrator created, and an old SSH key.
 func TestBotEndsWithItsAccessToken(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(t *testing.T, s *apptest.Server, as, tokens string, id int64){

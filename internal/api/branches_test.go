@@ -12,7 +12,7 @@ import (
 	"svc/internal/git/gittest"
 )
 
-// codeProject makes a private project with the commits.
+// codeProject creates a private project with the commits.
 func codeProject(t *testing.T, s *apptest.Server, token, path string, history ...gittest.Commit) (int64, *gittest.Repo) {
 	t.Helper()
 	var made struct{ ID int64 }
@@ -27,13 +27,13 @@ func member(t *testing.T, s *apptest.Server, token string, projectID, userID int
 		JSON: fmt.Sprintf(`{"user_id":%d,"access_level":%d}`, userID, level)})
 }
 
-// file is a change of one file.
+// file returns the change of one file.
 func file(path, content string) []gittest.Change {
 	return []gittest.Change{{Path: path, Content: content}}
 }
 
-// TestExpensiveRefPattern asks for branches that match a pattern of 4,500 steps: more
-// names than that takes in two seconds are refused.
+// TestExpensiveRefPattern matches branches with a pattern of 4,500 steps. If there
+// are more names than can be matched in two seconds, the request is refused.
 func TestExpensiveRefPattern(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -128,14 +128,14 @@ func TestBranches(t *testing.T) {
 	})
 }
 
-// hostileRefNames can be no ref, and some no path either.
+// hostileRefNames are invalid names of refs; some are invalid in paths too.
 var hostileRefNames = []string{
 	"-x", "--upload-pack=x", "a/-b", "..", "../../etc/passwd", "a..b", "x.lock", "a@{1}", "HEAD:x", "a b", "a~1:", "a\x00b", "a\nb",
 	"refs\\heads", strings.Repeat("a", 4096), "\xff\xfe", ".git/config", "a/.git/hooks/x", "*", "?", "[a]",
 }
 
-// TestHostileRefNames sends names that git must never see to every endpoint that
-// takes one: they are refused, and never a fault.
+// TestHostileRefNames sends names that must not be passed to git to every endpoint
+// with such a parameter. They are refused without a server error.
 func TestHostileRefNames(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

@@ -13,14 +13,14 @@ import (
 	"svc/internal/waittest"
 )
 
-// TestBucketStorage works in a project whose repository is in an object store, on
-// two nodes without a common directory, and moves it there and back.
+// TestBucketStorage uses a project whose repository is in object storage, on two
+// nodes without a common directory, and moves the repository to the bucket and back.
 func TestBucketStorage(t *testing.T) {
 	t.Parallel()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
 		a := apptest.Start(t, src, apptest.BucketStorage(blobtest.S3(t)))
 		b := a
-		if src.URL != "" { // with the embedded database there is one node
+		if src.URL != "" { // the embedded database allows only one node
 			b = apptest.Start(t, src, apptest.Beside(t, a))
 		}
 		_, alice := a.User(t, "alice")
@@ -33,7 +33,7 @@ func TestBucketStorage(t *testing.T) {
 			finished(t, a)
 			a.Check(t, apptest.Call{Do: "GET " + at, As: apptest.RootToken, Status: 200, Want: fmt.Sprintf(`{"repository_storage":%q}`, to)})
 			for i, s := range []*apptest.Server{a, b} {
-				waittest.For(t, "a node writes again", func() bool { // it may hear of the move late
+				waittest.For(t, "a node writes again", func() bool { // the node may be notified of the move late
 					name := fmt.Sprintf("%s-%d", to, i)
 					return s.Send(t, apptest.Call{Do: "POST " + at + "/repository/files/" + name, As: alice, JSON: `{"branch":"main","content":"x","commit_message":"x"}`}).Status == 201
 				})
@@ -52,16 +52,16 @@ func TestBucketStorage(t *testing.T) {
 				JSON: fmt.Sprintf(`{"branch":"main","commit_message":"x","actions":[{"action":"create","file_path":%q,"content":"text %d"}]}`, file, i)}).JSON(t, &made)
 			to.Check(t, apptest.Call{Do: "GET " + at + "/repository/commits/" + made.ID, As: alice, Status: 200})
 			to.Check(t, apptest.Call{Do: "GET " + at + "/repository/files/" + file + "?ref=main", As: alice, Status: 200, Want: fmt.Sprintf(`{"last_commit_id":%q}`, made.ID)})
-			if i == 3 { // the cache is no more than that
+			if i == 3 { // the node fetches it again, because its directory is only a cache
 				if err := os.RemoveAll(filepath.Join(to.Config.Storages["bucket"], "projects")); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}
-		// Git, a merge request and a fork.
+		// A push by git, a merge request and a fork.
 		dir := filepath.Join(t.TempDir(), "work")
 		gittest.Run(t, "", "clone", "-q", remoteOf(b, alice, "alice/p"), dir)
-		for i := range 120 { // more than git unpacks
+		for i := range 120 { // more than git unpacks into loose objects
 			if err := os.WriteFile(filepath.Join(dir, fmt.Sprint("many", i)), fmt.Append(nil, i), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -93,7 +93,7 @@ func TestBucketStorage(t *testing.T) {
 		for _, found := range bare(t, a, "default") {
 			gittest.At(t, filepath.Join(a.Config.Storages["default"], found)).Git("fsck", "--strict", "--full")
 		}
-		// The fork stays: it was stored where its source was.
+		// The fork stays in the bucket: it was stored on the storage of its source.
 		const refs = `SELECT count(*) FROM bucket_refs x JOIN bucket_repositories r ON r.id = x.repository_id WHERE r.path `
 		path := fmt.Sprintf(`LIKE '%%/%d.git'`, fork.ID)
 		if left, own := rows(t, a, refs+`NOT `+path), rows(t, a, refs+path); left != 0 || own == 0 {
@@ -102,7 +102,7 @@ func TestBucketStorage(t *testing.T) {
 	})
 }
 
-// remoteOf is the address of a project for git, with a token.
+// remoteOf returns the URL of a project for git, with a token.
 func remoteOf(s *apptest.Server, token, path string) string {
 	return fmt.Sprintf("http://token:%s@%s/%s.git", token, s.URL[len("http://"):], path)
 }

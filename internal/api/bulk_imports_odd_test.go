@@ -14,8 +14,8 @@ import (
 	"svc/internal/waittest"
 )
 
-// oddSource is a source that passes requests on to a server, except for some paths below
-// its API.
+// oddSource starts a source that forwards requests to a server, except for some
+// paths of its API.
 func oddSource(t testing.TB, s *apptest.Server, answers map[string]http.HandlerFunc) string {
 	t.Helper()
 	to, err := url.Parse(s.URL)
@@ -42,7 +42,8 @@ func refuse(status int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }
 }
 
-// checkReport checks that the report of an entity has an entry for each relation and text.
+// checkReport checks that the report of an entity contains entries with these
+// relations and texts.
 func checkReport(t *testing.T, e bulkEntity, want ...[2]string) {
 	t.Helper()
 	for _, w := range want {
@@ -56,8 +57,9 @@ func checkReport(t *testing.T, e bulkEntity, want ...[2]string) {
 	}
 }
 
-// TestBulkImportOdd imports a group and a project with objects that are not allowed here,
-// or that the source does not show: they are in the report, and the rest is imported.
+// TestBulkImportOdd imports a group and a project with objects that are not allowed
+// on this instance or that the source does not show. They are reported, and the rest
+// is imported.
 func TestBulkImportOdd(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -102,7 +104,7 @@ func TestBulkImportOdd(t *testing.T) {
 			at + "/issues/3/discussions":                   refuse(http.StatusForbidden),
 			at + "/issues/4/discussions":                   refuse(http.StatusNotFound),
 			at + "/issues/7/award_emoji":                   answer(`{"message":"this is not a list"}`),
-			at + "/issues/7/resource_weight_events":        refuse(http.StatusNotFound), // of versions that have none
+			at + "/issues/7/resource_weight_events":        refuse(http.StatusNotFound), // as sources of older versions
 			at + "/merge_requests/1/approvals":             answer(`["this is not an object"]`),
 			at + "/merge_requests/1/resource_label_events": refuse(http.StatusForbidden),
 		})
@@ -113,7 +115,7 @@ func TestBulkImportOdd(t *testing.T) {
 		}
 		checkReport(t, list[2], [2]string{"repository", "disabled at the source"})
 		s.Check(t, apptest.Call{Do: "GET /projects/copy%2Foff/issues", As: alice, Status: 200, Want: `[{"title":"Only an issue"}]`})
-		// A private group stays private below a public one.
+		// A private group stays private in a public one.
 		below = bulkImport(t, s, alice, s.URL, alice, map[string]any{"source_type": "group_entity", "source_full_path": "top/zfine", "destination_slug": "fine", "destination_namespace": "pub"})
 		bulkEnded(t, s, alice, below, "finished")
 		s.Check(t, apptest.Call{Do: "GET /groups/pub%2Ffine", As: alice, Status: 200, Want: `{"visibility":"private"}`})
@@ -146,7 +148,7 @@ func TestBulkImportOdd(t *testing.T) {
 	})
 }
 
-// TestBulkImportEndless reads a source that has names without end.
+// TestBulkImportEndless imports from a source with more objects than allowed.
 func TestBulkImportEndless(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -182,7 +184,8 @@ func TestBulkImportEndless(t *testing.T) {
 			}
 		}
 		checkReport(t, list[0], [2]string{"users", "names more than 30 users"})
-		// The report is read in pages: the entity has the first entries, and their number.
+		// The entity has the first failures and their number; the list of failures
+		// is paginated.
 		entity := fmt.Sprintf("/bulk_imports/%d/entities", id)
 		var one struct {
 			Failures []any
@@ -216,9 +219,9 @@ func TestBulkImportEndless(t *testing.T) {
 	})
 }
 
-// TestBulkImportsShareWorkers has one user import from a source that does not answer, as
-// often as there are workers, and then from one that does not send LFS objects: the
-// import of another user does not wait for them.
+// TestBulkImportsShareWorkers starts as many imports of one user as there are
+// workers, from sources that do not respond or do not send LFS objects, and checks
+// that the import of another user does not wait for them.
 func TestBulkImportsShareWorkers(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

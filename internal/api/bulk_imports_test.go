@@ -18,7 +18,7 @@ import (
 	"svc/internal/waittest"
 )
 
-// bulkImport starts an import by the API, and returns its ID.
+// bulkImport starts an import by the API and returns its ID.
 func bulkImport(t testing.TB, s *apptest.Server, as, source, token string, entities ...map[string]any) int64 {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"configuration": map[string]string{"url": source, "access_token": token}, "entities": entities})
@@ -48,7 +48,7 @@ type bulkEntity struct {
 	Stats map[string]struct{ Source, Fetched, Imported int64 }
 }
 
-// bulkEnded waits until an import has ended, and returns its entities.
+// bulkEnded waits until an import has ended and returns its entities.
 func bulkEnded(t testing.TB, s *apptest.Server, as string, id int64, want string) []bulkEntity {
 	t.Helper()
 	var now struct{ Status string }
@@ -61,7 +61,7 @@ func bulkEnded(t testing.TB, s *apptest.Server, as string, id int64, want string
 	if now.Status != want {
 		t.Fatalf("the import is %s, want %s: %+v", now.Status, want, list)
 	}
-	for i := range list { // the list has the first ones
+	for i := range list { // the list has only the first failures
 		first := list[i].Failures
 		for list[i].Failures = nil; len(first) > 0; {
 			at := fmt.Sprintf("GET /bulk_imports/%d/entities/%d/failures?per_page=100&page=%d", id, list[i].ID, len(list[i].Failures)/100+1)
@@ -75,13 +75,13 @@ func bulkEnded(t testing.TB, s *apptest.Server, as string, id int64, want string
 	return list
 }
 
-// compareProjects compares what two servers show of a project.
+// compareProjects compares the responses of two servers for a project.
 func compareProjects(t *testing.T, s, other *apptest.Server, as, there, from, to string, shows []string) {
 	t.Helper()
 	for _, show := range shows {
 		want := s.Check(t, apptest.Call{Do: "GET /projects/" + from + show, As: as, Status: 200})
 		got := other.Check(t, apptest.Call{Do: "GET /projects/" + to + show, As: there, Status: 200})
-		if show == "/push_rule" { // it is created with the project
+		if show == "/push_rule" { // created with the project
 			for _, a := range []*apptest.Answer{&want, &got} {
 				a.Body = regexp.MustCompile(`"created_at":"[^"]*"`).ReplaceAll(a.Body, nil)
 			}
@@ -115,7 +115,7 @@ func bulkRoundTrip(t *testing.T, s, other *apptest.Server, alice, there string, 
 		t.Errorf("variables are reported as %s", text)
 	}
 	settled(t, other)
-	// Uploads that no text links to, and comments on commits, are not carried over.
+	// Uploads that no text links to, and comments on commits, are not imported.
 	shows = slices.DeleteFunc(shows, func(show string) bool { return show == "/uploads" || show == "/repository/commits/main/comments" })
 	compareProjects(t, s, other, alice, there, "alice%2Frich", "alice%2Frich", shows)
 	for _, quiet := range []string{"/todos", "/events?scope=all"} {
@@ -182,7 +182,8 @@ func TestBulkImportGroup(t *testing.T) {
 	})
 }
 
-// checkBulkImport checks who may import where, and who can see an import.
+// checkBulkImport checks who can import to which namespace, and who can see an
+// import.
 func checkBulkImport(t *testing.T, s *apptest.Server, by importers) {
 	t.Helper()
 	alice, bob, carol := by.alice, by.bob, by.carol
@@ -243,8 +244,8 @@ func checkBulkImport(t *testing.T, s *apptest.Server, by importers) {
 	}
 }
 
-// TestBulkImportObjects imports LFS objects, files that texts link to, and a merge
-// request that was forced to other commits.
+// TestBulkImportObjects imports LFS objects, uploads that texts link to, and a merge
+// request with a force-pushed source branch.
 func TestBulkImportObjects(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

@@ -11,8 +11,8 @@ import (
 	"svc/internal/limit"
 )
 
-// TestBusyFiles reads a file that needs a process of its own while all slots for
-// such processes are held.
+// TestBusyFiles reads a file that needs a separate git process while all slots for
+// such processes are in use.
 func TestBusyFiles(t *testing.T) {
 	t.Parallel()
 	apptest.EachWith(t, apptest.Options{Git: git.Limits{Transfers: 4, Wait: time.Millisecond}}, func(t *testing.T, s *apptest.Server) {
@@ -30,7 +30,7 @@ func TestBusyFiles(t *testing.T) {
 		for _, read := range reads {
 			s.Check(t, apptest.Call{Do: "GET " + at + read, Status: 200})
 		}
-		for n := 0; ; n++ { // each from another address
+		for n := 0; ; n++ { // each from another address, because slots per address are limited
 			release, err := s.Git.Transfers().Acquire(limit.WithAddress(t.Context(), fmt.Sprintf("192.0.2.%d:1", n)))
 			if err != nil {
 				break

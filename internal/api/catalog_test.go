@@ -71,7 +71,7 @@ func TestCatalog(t *testing.T) {
 		if res, _, err := s.Catalog.Get(t.Context(), by, project.RefTo(tools)); err != nil || res.Latest.Name != "1.0.0" {
 			t.Errorf("a deleted release is in the catalog: %+v, %v", res, err)
 		}
-		for _, want := range []int{1, 0} { // a project whose releases are gone is not listed
+		for _, want := range []int{1, 0} { // a project without releases is not listed
 			page, err := s.Catalog.Resources(t.Context(), by, "", db.Paging{Limit: 20})
 			if err != nil || len(page.Items) != want || want > 0 && page.Items[0].Latest.Name != "1.0.0" {
 				t.Errorf("the catalog lists %+v, %v, want %d", page.Items, err, want)

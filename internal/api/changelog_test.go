@@ -14,14 +14,15 @@ import (
 	"svc/internal/git/gittest"
 )
 
-// change is a commit with a message.
+// change returns a commit with a message.
 func change(message string, files ...string) gittest.Commit {
 	c := writeFiles(files...)
 	c.Message = message
 	return c
 }
 
-// changelogHistory has releases, candidates, reverts and trailers.
+// changelogHistory creates a project with releases, release candidates, reverts and
+// trailers.
 func changelogHistory(t *testing.T, s *apptest.Server, token string) (at string, r *gittest.Repo, ids map[string]string) {
 	t.Helper()
 	at, r = newCode(t, s, token, "code")
@@ -42,7 +43,7 @@ func changelogHistory(t *testing.T, s *apptest.Server, token string) (at string,
 	add("other", "Other trailer\n\nNote: security\n")
 	r.Git("tag", "nightly", "main")
 	r.Git("tag", "v9.9.9", ids["fix"])
-	s.Repository(t, idOf(at)) // the project learns of its branch
+	s.Repository(t, idOf(at)) // records the default branch
 	return at, r, ids
 }
 
@@ -85,7 +86,7 @@ func TestChangelog(t *testing.T) {
 				t.Errorf("%s: %s", query, diff)
 			}
 		}
-		// Without a date it is that of the server.
+		// The default date is the current date of the server.
 		s.Clock.Move(400 * 24 * time.Hour)
 		days := []string{s.Clock.Now().Format(time.DateOnly)}
 		got := get("version=1.1.0")
@@ -163,8 +164,8 @@ func TestChangelogConfig(t *testing.T) {
 	})
 }
 
-// TestChangelogAuthors names those who are not of the project, and those of
-// groups that the configuration names.
+// TestChangelogAuthors checks that authors are credited if they are not members of
+// the project, or are members of a group in the configuration.
 func TestChangelogAuthors(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -199,7 +200,7 @@ func TestChangelogAuthors(t *testing.T) {
 		if diff := cmp.Diff(grouped, credits(alice, "include_groups: [crew, none]\n")); diff != "" {
 			t.Error(diff)
 		}
-		// Who does not see the group learns nothing of its members.
+		// A caller who cannot see the group does not learn who its members are.
 		if diff := cmp.Diff(usual, credits("", "include_groups: [crew]\n")); diff != "" {
 			t.Error(diff)
 		}
@@ -273,7 +274,7 @@ func TestCommitChangelog(t *testing.T) {
 	})
 }
 
-// TestCommitChangelogAtOnce adds sections at the same time: none is lost.
+// TestCommitChangelogAtOnce adds sections concurrently and checks that none is lost.
 func TestCommitChangelogAtOnce(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -296,7 +297,7 @@ func TestCommitChangelogAtOnce(t *testing.T) {
 	})
 }
 
-// TestChangelogMany asks for more commits than there may be.
+// TestChangelogMany requests a changelog of more commits than allowed.
 func TestChangelogMany(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

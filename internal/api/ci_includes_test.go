@@ -18,7 +18,8 @@ func TestCITemplates(t *testing.T) {
 		at := w.bench.at("/ci/lint")
 		s.Check(t, apptest.Call{Do: "GET " + at, As: w.owner, Status: 200,
 			Want: `{"valid":false,"errors":["Template file ` + "`House/Rules.gitlab-ci.yml`" + ` does not exist!"]}`})
-		// What the operator puts there counts at once, and before our own.
+		// Templates in the data directory take effect at once and override the
+		// built-in ones.
 		dir := filepath.Join(s.Config.DataDir, "ci_templates")
 		for name, content := range map[string]string{
 			"House/Rules.gitlab-ci.yml": "b: {script: [of the house]}\n", "Go.gitlab-ci.yml": "go: {script: [ours]}\n", "notes.txt": "no template",
@@ -110,7 +111,7 @@ func TestConfigPathElsewhere(t *testing.T) {
 			s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT /projects/%d", w.project), As: w.owner, JSON: fmt.Sprintf(`{"ci_config_path":%q}`, tt.path), Status: 200})
 			w.see(w.push("main", "go", map[string]string{fmt.Sprintf("f%d", i): "y"}), tt.want)
 		}
-		// The error of a broken include has the file and the line.
+		// The error of an invalid include contains the file and the line.
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT /projects/%d", w.project), As: w.owner, JSON: `{"ci_config_path":"ci/b.yml@alice/shared"}`, Status: 200})
 		w.pushTo(other, "main", "m", map[string]string{"ci/b.yml": "a:\n  script: [x]\n  stage: nowhere\n"})
 		p := w.push("main", "go", map[string]string{"g": "y"})

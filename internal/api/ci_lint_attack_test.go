@@ -12,9 +12,9 @@ import (
 	"svc/internal/limit"
 )
 
-// TestLintExhaustion has anonymous callers hold all compilations of CI
-// configurations that they can have: one more is refused with 503, and users
-// go on. When the server itself holds the rest, users get 503 too.
+// TestLintExhaustion uses all slots for compiling CI configurations that anonymous
+// callers can have: another anonymous request is refused with 503, and users are not
+// affected. If the server itself uses the other slots, users get 503 too.
 func TestLintExhaustion(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -69,7 +69,7 @@ func TestLintExhaustion(t *testing.T) {
 	})
 }
 
-// TestLintManyJobs checks files that make thousands of jobs, by name and by
+// TestLintManyJobs lints configurations with thousands of jobs, by name and by
 // parallel.
 func TestLintManyJobs(t *testing.T) {
 	t.Parallel()
@@ -98,8 +98,8 @@ func TestLintManyJobs(t *testing.T) {
 	})
 }
 
-// TestIssueListTasks counts tasks in a list of issues, one with a megabyte of
-// text that looks like tasks everywhere.
+// TestIssueListTasks counts tasks in a list of issues, one of which has a megabyte
+// of text that resembles tasks.
 func TestIssueListTasks(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

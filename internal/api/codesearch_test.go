@@ -19,7 +19,7 @@ import (
 	"svc/internal/waittest"
 )
 
-// indexCode builds the code index of all projects again.
+// indexCode rebuilds the code index of all projects.
 func indexCode(t *testing.T, s *apptest.Server) {
 	t.Helper()
 	if err := s.Code.Rebuild(t.Context(), actor.Actor{ID: 1, Admin: true}); err != nil {
@@ -28,8 +28,8 @@ func indexCode(t *testing.T, s *apptest.Server) {
 	s.Settled(t)
 }
 
-// TestCodeSearch searches the files of all projects, of a group and of a project with
-// the index, as pushes change it.
+// TestCodeSearch searches the files of all projects, of a group and of a project
+// with the index, and checks that pushes update it.
 func TestCodeSearch(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -99,7 +99,8 @@ func TestCodeSearch(t *testing.T) {
 			{Name: "a branch", Do: fmt.Sprintf("GET /projects/%d%s&regex=true&ref=other", one, all("x+")), As: alice, Status: 400},
 			{Name: "not signed in", Do: "GET " + all("wombat"), Status: 401},
 		})
-		// A push changes the index, and one to another branch does not.
+		// A push to the default branch updates the index; a push to another branch
+		// does not.
 		commit(two, "more", "main", `{"action":"update","file_path":"lib/a.rb","content":"def numbat\n"}`)
 		commit(two, "topic", "main", create("lib/b.rb", "numbat too\n"))
 		expect(alice, all("wombat lang:ruby"), "")
@@ -107,11 +108,11 @@ func TestCodeSearch(t *testing.T) {
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/repository/branches?branch=topic&ref=main", two), As: alice, Status: 201})
 		commit(two, "topic", "topic", create("lib/c.rb", "numbat of a topic\n"))
 		expect(alice, all("numbat of"), "")
-		// Archived projects are left out.
+		// Archived projects are excluded.
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/archive", two), As: alice, Status: 201})
 		expect(alice, all("numbat"), "")
 		expect(alice, all("numbat")+"&include_archived=true", "two:lib/a.rb two:lib/b.rb")
-		// Lost files are built again.
+		// Missing shards are rebuilt.
 		dir := filepath.Join(s.Config.Storages["default"], "code_index")
 		if err := os.RemoveAll(dir); err != nil {
 			t.Fatal(err)
@@ -120,7 +121,7 @@ func TestCodeSearch(t *testing.T) {
 		expect(alice, all("wombat"), "")
 		s.Settled(t)
 		expect(bob, all("wombat"), "0:src/main.go 0:vendor/dep/dep.go 0:docs/wombat.md")
-		// So are files that break while they are open.
+		// So are shards that are corrupted while they are open.
 		broken, err := filepath.Glob(filepath.Join(dir, "*", fmt.Sprint(one), "*.zoekt"))
 		if err != nil || len(broken) != 1 {
 			t.Fatal(broken, err)
@@ -131,7 +132,7 @@ func TestCodeSearch(t *testing.T) {
 		expect(bob, all("wombat"), "")
 		s.Settled(t)
 		expect(bob, all("wombat"), "0:src/main.go 0:vendor/dep/dep.go 0:docs/wombat.md")
-		// Old files are swept, current ones stay.
+		// Old shards are deleted, current ones are not.
 		commit(one, "again", "main", create("new.txt", "a wombat again\n"))
 		s.Clock.Move(3 * time.Hour)
 		if err := s.Code.Sweep(t.Context()); err != nil {
@@ -148,7 +149,7 @@ func TestCodeSearch(t *testing.T) {
 		if n := len(shards()); n != 1 {
 			t.Errorf("%d files are left", n)
 		}
-		// A deleted project leaves nothing.
+		// The shards of a deleted project are deleted.
 		s.Table(t, []apptest.Call{
 			{Do: fmt.Sprintf("DELETE /projects/%d", one), As: root, Status: 202},
 			{Do: fmt.Sprintf("DELETE /projects/%d?permanently_remove=true&full_path=%s", one, deletedPath(t, s, one)), As: root, Status: 202},
@@ -171,8 +172,8 @@ func deletedPath(t *testing.T, s *apptest.Server, id int64) string {
 	return url.QueryEscape(p.Path)
 }
 
-// TestCodeSearchBucket searches on nodes that have no directory in common: they fetch
-// the index from the object store.
+// TestCodeSearchBucket searches on nodes without a common directory, which fetch the
+// index from object storage.
 func TestCodeSearchBucket(t *testing.T) {
 	t.Parallel()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
@@ -228,7 +229,7 @@ func TestCodeSearchBucket(t *testing.T) {
 		expect("wombat", 1)
 		at := indexed()
 
-		// Copies that break while they are open are fetched again.
+		// Local copies that are corrupted while they are open are fetched again.
 		for _, s := range nodes {
 			list := copies(s)
 			if len(list) != 1 {
@@ -243,7 +244,7 @@ func TestCodeSearchBucket(t *testing.T) {
 			t.Error("the project was indexed again")
 		}
 
-		// What the store has lost is built again.
+		// Shards that are missing in object storage are rebuilt.
 		for _, s := range nodes {
 			for _, path := range copies(s) {
 				if err := os.Truncate(path, 0); err != nil {
@@ -260,7 +261,7 @@ func TestCodeSearchBucket(t *testing.T) {
 		a.Settled(t)
 		expect("wombat", 1)
 
-		// Replaced shards are swept, the current one stays.
+		// Replaced shards are deleted, the current one is not.
 		commit("update", "a numbat lives here")
 		expect("numbat", 1)
 		if n := len(stored()); n != 2 {

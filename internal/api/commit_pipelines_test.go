@@ -7,8 +7,8 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// TestStatusesInPipelines has programs from outside speak beside the jobs of a
-// pipeline.
+// TestStatusesInPipelines sets commit statuses of external services in a pipeline
+// with jobs.
 func TestStatusesInPipelines(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -43,7 +43,8 @@ func TestStatusesInPipelines(t *testing.T) {
 		s.Check(t, apptest.Call{Do: set, As: w.owner, JSON: `{"state":"failed","name":"ext"}`, Status: 201})
 		w.see(p, "failed | a:success b:success")
 
-		// A commit without a pipeline gets one, and it can be canceled.
+		// A status for a commit without a pipeline creates one, which can be
+		// canceled.
 		var made struct {
 			PipelineID int64 `json:"pipeline_id"`
 		}
@@ -54,13 +55,14 @@ func TestStatusesInPipelines(t *testing.T) {
 			{Do: w.at("GET", "/repository/commits/%s/statuses", first), As: w.owner, Status: 200, Want: `[{"name":"default","status":"canceled","finished_at":"<any>"}]`},
 			{Do: w.at("GET", "/repository/commits/%s", first), As: w.owner, Status: 200, Want: `{"status":"canceled"}`},
 
-			// Jobs are for those who see pipelines.
+			// Jobs are only shown to users who can see pipelines.
 			{Do: w.at("PUT", ""), As: w.owner, JSON: `{"visibility":"public","public_jobs":false}`, Status: 200},
 			{Do: list, As: dave, Status: 200, Want: `[{"name":"ext"}]`},
 			{Do: single, As: dave, Status: 200, Want: `{"status":null,"last_pipeline":null}`},
 			{Do: single, As: w.owner, Status: 200, Want: `{"status":"failed"}`},
 
-			// On a protected branch only those say something who may run pipelines there.
+			// On a protected branch, setting a status requires permission to run
+			// pipelines.
 			{Do: w.at("POST", "/members"), As: w.owner, JSON: `{"username":"dave","access_level":30}`, Status: 201},
 			{Do: set, As: dave, JSON: `{"state":"success"}`, Status: 201},
 			{Do: w.at("POST", "/protected_branches"), As: w.owner, JSON: `{"name":"main","push_access_level":40,"merge_access_level":40}`, Status: 201},

@@ -68,7 +68,7 @@ func TestCommitReads(t *testing.T) {
 	})
 }
 
-// actions is the body of a commit.
+// actions returns the body of a request that creates a commit.
 func actions(branch, more string, list ...string) string {
 	return fmt.Sprintf(`{"branch":%q,"commit_message":"Change"%s,"actions":[%s]}`, branch, more, strings.Join(list, ","))
 }
@@ -128,7 +128,7 @@ func TestCommitWrites(t *testing.T) {
 	})
 }
 
-// TestCommitFromFork begins a branch with a commit that only a fork has.
+// TestCommitFromFork creates a branch from a commit that only a fork has.
 func TestCommitFromFork(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -220,7 +220,7 @@ func TestCommitComments(t *testing.T) {
 	})
 }
 
-// TestCommentsOfGhost checks that comments of a deleted user remain.
+// TestCommentsOfGhost checks that the comments of a deleted user remain.
 func TestCommentsOfGhost(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -273,8 +273,8 @@ func TestCommitStatuses(t *testing.T) {
 	})
 }
 
-// TestTwoWriters has many callers change one branch at once: each commit that
-// was answered with success is in its history, and the others were refused.
+// TestTwoWriters changes one branch with concurrent requests: each commit that was
+// reported as successful is in the history, and the others were refused.
 func TestTwoWriters(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

@@ -1,13 +1,13 @@
 package api
 
-// specified is every endpoint of the specification, in its order. A path is
-// relative to the API unless root says that it starts at the server's root.
+// specified is an endpoint of the specification. Its path is relative to the API
+// unless root is set.
 type specified struct {
 	area   string
 	method string
 	path   string
 	root   bool
-	page   bool // of the web interface
+	page   bool // a page of the web interface
 }
 
 const (

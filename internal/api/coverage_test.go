@@ -43,7 +43,7 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// testSite is an installation that has everything.
+// testSite returns an instance of the highest tier.
 func testSite() Site {
 	return Site{URL: "https://forge.example.com", Name: "svc", Tier: Ultimate, Version: "17.11.0", Revision: "0a1b2c3d4e5"}
 }
@@ -51,8 +51,8 @@ func testSite() Site {
 // coverageLine is a row of a table: method, path, and whether it is served.
 var coverageLine = regexp.MustCompile("(?m)^\\| (GET|POST|PUT|PATCH|DELETE) \\| `([^`]+)` \\|.*$")
 
-// lostRoutes gives the lines of a file that call an endpoint served which is
-// not.
+// lostRoutes returns the endpoints that a file lists as served but that have no
+// route.
 func lostRoutes(text string, a *API) []string {
 	var lost []string
 	for _, m := range coverageLine.FindAllStringSubmatch(text, -1) {
@@ -65,11 +65,11 @@ func lostRoutes(text string, a *API) []string {
 	return lost
 }
 
-// routes reports whether an endpoint has a route. Below the API it must be in
-// the table as itself: /groups/{id} is not /groups/import.
+// routes reports whether an endpoint has a route. In the API it must be in the table
+// with the same path: /groups/{id} does not match /groups/import.
 func (a *API) routes(s specified) bool {
 	if s.root && s.page {
-		return true // its own tests show that it is
+		return true // covered by tests of the web interface
 	}
 	if s.root {
 		return a.mux.Match(chi.NewRouteContext(), s.method, pathParam.ReplaceAllString(s.path, "1"))
@@ -89,7 +89,8 @@ func (a *API) find(method, path string) *endpoint {
 
 var pathParam = regexp.MustCompile(`\{[^}]*\}`)
 
-// nameless is a path without the names of its parameters, which are ours.
+// nameless returns a path without the names of its parameters, which may differ from
+// the specification.
 func nameless(path string) string { return pathParam.ReplaceAllString(path, "{}") }
 
 func coverage(a *API) string {
@@ -142,7 +143,7 @@ func (a *API) count(area string) (served, planned int) {
 	return served, planned
 }
 
-// anchor is what a heading is called in links.
+// anchor returns the fragment of a heading in links.
 func anchor(title string) string {
 	return strings.ReplaceAll(regexp.MustCompile(`[^a-z0-9 -]`).ReplaceAllString(strings.ToLower(title), ""), " ", "-")
 }
@@ -161,7 +162,7 @@ func (a *API) line(s specified) string {
 	return fmt.Sprintf("| %s | `%s` | %s | %s |\n", s.method, path, state, only)
 }
 
-// only names the installations that have an endpoint.
+// only returns the kinds of instances that have an endpoint; empty for all.
 func (e *endpoint) only() string {
 	var words []string
 	switch e.tier {
@@ -176,7 +177,7 @@ func (e *endpoint) only() string {
 	return strings.Join(words, ", ")
 }
 
-// others adds the endpoints that are not in the specification, by tag.
+// others writes the endpoints that are not in the specification, by tag.
 func (a *API) others(out *strings.Builder) {
 	fmt.Fprintf(out, "\n## Other endpoints of the public v4 API\n\nThese are served too.\n")
 	var tags []string

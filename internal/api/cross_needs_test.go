@@ -9,8 +9,8 @@ import (
 	"svc/internal/project"
 )
 
-// TestCrossProjectDotenvLeak: needs:project hands out no more of another project
-// than the token of the job could download.
+// TestCrossProjectDotenvLeak checks that needs:project gives a job only artifacts of
+// another project that its token could download.
 func TestCrossProjectDotenvLeak(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

@@ -11,9 +11,9 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzCursor gives cursors that anybody may have made up to the reader: it
-// must not fail, and what it accepts must be values that a query takes, and
-// come back the same when they are written again.
+// FuzzCursor parses arbitrary cursors. The parser must not panic, the values that it
+// returns must be valid in a query, and they must not change when they are encoded
+// again.
 func FuzzCursor(f *testing.F) {
 	f.Add(writeCursor([]string{"id"}, []any{int64(7)}), "id", "")
 	f.Add(writeCursor([]string{"name", "id"}, []any{"Ä \x01", int64(-1)}), "name", "id")
@@ -44,7 +44,7 @@ func FuzzCursor(f *testing.F) {
 			}
 		}
 		if first == "_kd" || second == "_kd" {
-			return // that name is taken by the direction
+			return // the name is reserved for the direction
 		}
 		again, err := readCursor(writeCursor(columns, values), columns)
 		if err != nil || !reflect.DeepEqual(again, values) {
@@ -53,8 +53,7 @@ func FuzzCursor(f *testing.F) {
 	})
 }
 
-// FuzzQueryValue compares the quick look for a token in the query with the
-// standard parser.
+// FuzzQueryValue compares queryValue with the standard parser.
 func FuzzQueryValue(f *testing.F) {
 	for _, query := range []string{"private_token=abc", "a=b&private_token=x%20y", "private_token", "private_token=&private_token=z", "private%5Ftoken=x", "private_token=%zz", "&&=&private_token=+"} {
 		f.Add(query)
@@ -63,7 +62,7 @@ func FuzzQueryValue(f *testing.F) {
 		got := queryValue(query, "private_token")
 		want, err := url.ParseQuery(query)
 		if err != nil || strings.ContainsAny(query, "%;") {
-			return // a name in disguise is no credential, and a bad escape opens nothing
+			return // an escaped name is not a credential, and an invalid escape does not authenticate
 		}
 		if values := want["private_token"]; len(values) > 0 && values[0] != got || len(values) == 0 && got != "" {
 			t.Fatalf("%q gives %q, the standard parser %q", query, got, values)
@@ -71,8 +70,8 @@ func FuzzQueryValue(f *testing.F) {
 	})
 }
 
-// FuzzCredentials sends random credentials to the parser: it must not
-// fail, and no answer may repeat what was sent.
+// FuzzCredentials parses random credentials: a token that was sent must be found,
+// and the header Private-Token takes precedence.
 func FuzzCredentials(f *testing.F) {
 	f.Add("Bearer abc", "", "", "")
 	f.Add("Basic dXNlcjpwYXNz", "tok", "root", "private_token=x&sudo=1")

@@ -15,8 +15,8 @@ import (
 	"svc/internal/project"
 )
 
-// TestDebugLog has a job show every step: who is less than a Developer may not
-// read its log, be it live or put away.
+// TestDebugLog checks that only Developers and above can read the log of a job with
+// debug logging, live or packed.
 func TestDebugLog(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -53,12 +53,12 @@ func TestDebugLog(t *testing.T) {
 					{Name: name + ": a Developer", Do: at, As: carol, Status: 200},
 					{Name: name + ": an administrator", Do: at, As: root, Status: 200},
 				})
-				if debug && name != "live" { // who were let in there would wait for its end
+				if debug && name != "live" { // if it were allowed, the request would last until the end of the log
 					s.Check(t, apptest.Call{Name: name + ": as events", Do: at, As: bob, Header: map[string]string{"Accept": "text/event-stream"}, Status: 403})
 				}
 			}
 			read("live")
-			if !debug { // it starts while a client follows the log
+			if !debug { // debug logging starts while a client follows the log
 				pieces, end := make(chan string, 10), make(chan error, 1)
 				ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
 				defer stop()

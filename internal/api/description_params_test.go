@@ -13,12 +13,12 @@ import (
 	"svc/internal/bind"
 )
 
-// documented returns the operation of one endpoint.
+// documented returns the operation of an endpoint in the document.
 func documented[P, R any](route string, acc access, opts ...option) *operationJSON {
 	return documentOf[P, R](route, acc, opts...).only()
 }
 
-// only returns the operation of a document that has one.
+// only returns the operation of a document with one operation.
 func (d *documentJSON) only() *operationJSON {
 	for _, methods := range d.Paths {
 		for _, op := range methods {
@@ -172,7 +172,7 @@ func TestResponses(t *testing.T) {
 	tests := []struct {
 		name string
 		op   *operationJSON
-		want string // the answers of success, and 304
+		want string // the successful responses, and 304
 	}{
 		{"none", documented[struct{}, none]("DELETE /things", writeAPI), `{"204":{"description":"Success, without content."}}`},
 		{"accepted", documented[struct{}, accepted]("POST /things", writeAPI),

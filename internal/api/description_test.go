@@ -12,7 +12,7 @@ import (
 	"svc/internal/openapi"
 )
 
-// documentJSON is an OpenAPI document, as far as tests read it.
+// documentJSON is the part of an OpenAPI document that tests read.
 type documentJSON struct {
 	Paths      map[string]map[string]*operationJSON `json:"paths"`
 	Components struct {
@@ -37,7 +37,7 @@ func readDocument(text []byte) *documentJSON {
 	return d
 }
 
-// TestDocument checks the whole document for each kind of instance.
+// TestDocument checks the document for each kind of instance.
 func TestDocument(t *testing.T) {
 	t.Parallel()
 	for _, tier := range []Tier{Free, Premium, Ultimate} {
@@ -83,8 +83,8 @@ func TestDocumentIsStable(t *testing.T) {
 	}
 }
 
-// TestEveryResultHasAShape finds endpoints whose result may be any JSON: checks
-// of their responses against the document would find no error.
+// TestEveryResultHasAShape finds endpoints whose result may be any JSON, because a
+// check against such a schema would find no errors.
 func TestEveryResultHasAShape(t *testing.T) {
 	t.Parallel()
 	a := New(Deps{Site: testSite()})
@@ -97,9 +97,9 @@ func TestEveryResultHasAShape(t *testing.T) {
 	}
 }
 
-// TestResultsMatchSchemas writes a full and a sparse value of each result as the server
-// would and holds them against the document: what is said of a type must be
-// what encoding/json does with it.
+// TestResultsMatchSchemas encodes a full and a sparse value of each result and
+// checks them against the document: the schemas must match what encoding/json
+// writes.
 func TestResultsMatchSchemas(t *testing.T) {
 	t.Parallel()
 	a := New(Deps{Site: testSite()})
@@ -140,8 +140,7 @@ func sampleResults(e *endpoint) []any {
 	return samples
 }
 
-// fill sets everything in a value: pointers and lists get one element if it
-// is to be full.
+// fill sets all fields of a value. If full, pointers and lists get one element.
 func fill(v reflect.Value, full bool) {
 	if v.Type() == reflect.TypeFor[json.RawMessage]() {
 		v.Set(reflect.ValueOf(json.RawMessage("null")))

@@ -100,8 +100,8 @@ func TestMergeDiscussions(t *testing.T) {
 				t.Errorf("%s does not tell alice", do)
 			}
 		}
-		// A push leaves the note where it was, and what was before can still be
-		// talked about.
+		// After a push the note keeps its position, and the previous version can
+		// still be commented on.
 		commitTo(t, s, bob, id, "work", "long.txt", "all new\n", "Write it anew")
 		s.Table(t, []apptest.Call{
 			{Name: "where it was", Do: "GET " + discussion, Status: 200, Want: fmt.Sprintf(`{"notes":[{"position":{"head_sha":%q,"new_line":11}},"<any>"]}`, m.Refs.Head)},
@@ -125,8 +125,8 @@ func TestMergeDiscussions(t *testing.T) {
 	})
 }
 
-// TestResolveOutdatedThreads changes the line of a thread, in a project that resolves
-// such threads.
+// TestResolveOutdatedThreads changes the line of a thread, in a project that
+// resolves outdated threads.
 func TestResolveOutdatedThreads(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -182,7 +182,7 @@ func TestResolveOutdatedThreads(t *testing.T) {
 		})
 		push(second+"six\n", "Add a line")
 		s.Check(t, apptest.Call{Name: "reopened by a user", Do: "GET " + at + threads[2], As: bob, Status: 200, Want: open})
-		// Two pushes are collected at once.
+		// Two pushes are processed at once.
 		if err := s.Queue.Stop(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -45,29 +45,31 @@ tagged: {script: [x], tags: [linux, big]}
 			}
 			b.take(tt.token, 204, "")
 		}
-		// Where the project does not want them, instance runners take nothing.
+		// Instance runners get no jobs of a project that disables them.
 		s.Check(t, apptest.Call{Do: "PUT " + b.at(""), As: b.owner, JSON: `{"shared_runners_enabled":false}`, Status: 200})
 		b.pipeline(b.project)
 		b.take(b.runner, 204, "")
 		s.Check(t, apptest.Call{Do: "PUT " + b.at(""), As: b.owner, JSON: `{"shared_runners_enabled":true}`, Status: 200})
-		// The runner's own limit of time wins over that of the job.
+		// The timeout of the runner overrides a longer timeout of the job.
 		var given struct{ ID int64 }
 		short := runner(root, `{"runner_type":"instance_type","maximum_timeout":700}`)
 		s.Check(t, apptest.Call{Do: "POST /jobs/request", JSON: fmt.Sprintf(`{"token":%q}`, short), Status: 201, Want: `{"runner_info":{"timeout":700},"job_info":{"name":"plain"}}`}).JSON(t, &given)
-		// It stays with the runner: another one has the time that the job asks for.
+		// That timeout applies to the runner only: another one gets the timeout of
+		// the job.
 		s.Check(t, apptest.Call{Do: "POST " + b.at("/jobs/%d/cancel", given.ID), As: b.owner, Status: 201})
 		s.Check(t, apptest.Call{Do: "POST " + b.at("/jobs/%d/retry", given.ID), As: b.owner, Status: 201})
 		s.Check(t, apptest.Call{Do: "POST /jobs/request", JSON: fmt.Sprintf(`{"token":%q}`, b.runner), Status: 201, Want: `{"runner_info":{"timeout":3600},"job_info":{"name":"plain"}}`})
 	})
 }
 
-// unprotect makes the refs of the project ordinary ones.
+// unprotect removes the protection of main.
 func (b *bench) unprotect() {
 	b.t.Helper()
 	b.s.Send(b.t, apptest.Call{Do: "DELETE " + b.at("/protected_branches/main"), As: b.owner})
 }
 
-// TestDispatchProtected gives a runner for protected refs nothing but these.
+// TestDispatchProtected checks that a runner for protected refs only gets jobs of
+// protected refs.
 func TestDispatchProtected(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -82,11 +84,12 @@ func TestDispatchProtected(t *testing.T) {
 			t.Error("the protected job was not given")
 		}
 		b.take(safe, 204, "")
-		b.take(b.runner, 201, "") // the other one is left
+		b.take(b.runner, 201, "") // the job of the first pipeline
 	})
 }
 
-// TestDispatchIsFair has a project with many jobs not keep out one with few.
+// TestDispatchIsFair checks that a project with many jobs does not delay one with
+// few.
 func TestDispatchIsFair(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -104,7 +107,8 @@ func TestDispatchIsFair(t *testing.T) {
 	})
 }
 
-// TestClaimIsGivenBack has a runner take a job and vanish before it began.
+// TestClaimIsGivenBack checks that a job is assigned again if its runner does not
+// start it.
 func TestClaimIsGivenBack(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -127,7 +131,8 @@ func TestClaimIsGivenBack(t *testing.T) {
 	})
 }
 
-// TestGracefulCancel lets a runner that can tidy up do so.
+// TestGracefulCancel checks that a runner with the feature cancel_gracefully can
+// clean up.
 func TestGracefulCancel(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

@@ -14,7 +14,8 @@ import (
 	"svc/internal/openapi"
 )
 
-// get asks an API that has no services at all: the documentation needs none.
+// get sends a request to an API without services, which the documentation does not
+// need.
 func get(t *testing.T, a *API, method, path string, headers ...string) *http.Response {
 	t.Helper()
 	r := httptest.NewRequest(method, path, nil)
@@ -98,8 +99,8 @@ var (
 	pageInline = regexp.MustCompile(`(?i)<style|<script(?: [^>]*)?>[^<]| style=| on[a-z]+="`)
 )
 
-// TestPages reads the pages as a browser with their policy would: each endpoint
-// is on one of them, and what they link to is there.
+// TestPages checks that each endpoint is on exactly one page, that links and IDs are
+// valid, and that the content security policy allows what the pages contain.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	a := New(Deps{Site: testSite()})
@@ -126,7 +127,7 @@ func TestPages(t *testing.T) {
 			}
 		}
 	}
-	good := map[string]bool{} // files that are there
+	good := map[string]bool{} // URLs of existing files
 	for path, text := range pages {
 		up := strings.Repeat("../", strings.Count(path, "/"))
 		for _, m := range pageLink.FindAllStringSubmatch(text, -1) {
@@ -136,12 +137,12 @@ func TestPages(t *testing.T) {
 				to = path
 			}
 			switch {
-			case strings.HasPrefix(to, "../../"): // the pages of the web interface
+			case strings.HasPrefix(to, "../../"): // pages of the web interface
 			case pages[to] != "" && (name == "" || ids[to][name]), good[to]:
 			case name != "":
 				t.Errorf("%s: the link %s leads nowhere", path, m[1])
 			default:
-				// Relative to the page, so that it works below any path of a proxy.
+				// Relative to the page, so that it works behind a proxy with a path.
 				if resp := get(t, a, "GET", "/api/v4/"+to); resp.StatusCode != 200 {
 					t.Errorf("%s: %s answers %d", path, m[1], resp.StatusCode)
 				}
@@ -168,7 +169,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestPageEscapes names a service so that it would break out of the page.
+// TestPageEscapes renders the pages with a service name that contains HTML.
 func TestPageEscapes(t *testing.T) {
 	t.Parallel()
 	site := testSite()
@@ -181,7 +182,7 @@ func TestPageEscapes(t *testing.T) {
 	}
 }
 
-// TestExamples holds the sample answers to the document.
+// TestExamples checks the sample responses against the document.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	a := New(Deps{Site: testSite()})
@@ -226,7 +227,7 @@ func TestDocumentIsBuiltOnce(t *testing.T) {
 	t.Parallel()
 	a := New(Deps{Site: testSite()})
 	first := body(t, get(t, a, "GET", "/api/v4/openapi.json"))
-	a.endpoints = nil // what comes later is not seen
+	a.endpoints = nil // later changes have no effect
 	if second := body(t, get(t, a, "GET", "/api/v4/openapi.json")); second != first {
 		t.Error("it was built again")
 	}

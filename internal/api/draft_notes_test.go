@@ -12,7 +12,7 @@ import (
 	"svc/internal/project"
 )
 
-// diffRefs are the commits of a merge request, for positions.
+// diffRefs are the commits of a merge request diff, for positions.
 type diffRefs struct {
 	Refs struct {
 		Base  string `json:"base_sha"`
@@ -114,7 +114,8 @@ func TestDraftNotes(t *testing.T) {
 			}
 		}
 
-		// One draft note at a time, and what becomes of those that are not published.
+		// Publish a single draft note. Draft notes of deleted users and merge
+		// requests are deleted.
 		var one struct{ ID int64 }
 		s.Check(t, apptest.Call{Do: "POST " + drafts, As: carol, JSON: `{"note":"A"}`, Status: 201}).JSON(t, &one)
 		s.Check(t, apptest.Call{Do: "POST " + drafts, As: carol, JSON: `{"note":"B"}`, Status: 201})

@@ -11,7 +11,7 @@ import (
 	"svc/internal/user"
 )
 
-// plainJSON is what encoding/json makes of a value.
+// plainJSON returns the encoding of a value by encoding/json.
 func plainJSON(v any) (string, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
@@ -32,7 +32,7 @@ func sameJSON(t *testing.T, v any) {
 	}
 }
 
-// shouted writes itself by its address only.
+// shouted only implements json.Marshaler on its pointer.
 type shouted string
 
 func (s *shouted) MarshalJSON() ([]byte, error) { return json.Marshal(string(*s) + "!") }
@@ -41,7 +41,7 @@ type brokenJSON struct{}
 
 func (brokenJSON) MarshalJSON() ([]byte, error) { return nil, errors.New("broken") }
 
-// twig holds itself.
+// twig is a recursive type.
 type twig struct {
 	Name  string  `json:"name"`
 	Below []twig  `json:"below"`
@@ -76,7 +76,7 @@ func TestAppendJSON(t *testing.T) {
 	text, number := "a", int64(-7)
 	word := shouted("hi")
 	type named string
-	type twice struct { // of two of one depth, encoding/json takes none
+	type twice struct { // encoding/json omits two fields with the same name at the same depth
 		root
 		Other struct{} `json:"other"`
 		bark
@@ -119,7 +119,8 @@ func TestAppendJSON(t *testing.T) {
 	}
 }
 
-// Whatever an endpoint answers with is written as encoding/json would.
+// TestAppendJSONOfEveryResult checks that the result of each endpoint is encoded as
+// by encoding/json.
 func TestAppendJSONOfEveryResult(t *testing.T) {
 	t.Parallel()
 	a := New(Deps{Site: testSite()})

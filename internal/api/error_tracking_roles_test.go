@@ -2,7 +2,7 @@ package api_test
 
 import "svc/internal/project"
 
-// errorRows are the rows of error tracking. Nothing has been set up there.
+// errorRows are the rows of error tracking, in projects where it is not set up.
 var errorRows = map[string]ciRow{
 	"GET /projects/{id}/error_tracking/settings":                doneBy(project.Maintainer, "/error_tracking/settings", "", 404),
 	"PUT /projects/{id}/error_tracking/settings":                doneBy(project.Maintainer, "/error_tracking/settings", `{"active":true,"integrated":true}`, 200),

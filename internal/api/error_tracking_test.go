@@ -67,7 +67,7 @@ func TestErrorTrackingSettings(t *testing.T) {
 			{Name: "nothing changes there", Do: "PATCH " + settings, As: alice, JSON: `{"active":false}`, Status: 403},
 			{Name: "but is read", Do: "GET " + settings, As: alice, Status: 200},
 		})
-		// Neither the key nor what stands in the audit log gives it away.
+		// Neither the stored key nor the audit log reveals the client key.
 		var stored string
 		if err := s.DB.QueryRowContext(t.Context(), `SELECT sealed FROM error_keys`).Scan(&stored); err != nil || strings.Contains(stored, made.Public) {
 			t.Errorf("stored: %q, %v", stored, err)
@@ -84,7 +84,8 @@ func TestErrorTrackingSettings(t *testing.T) {
 	})
 }
 
-// TestErrorTrackingNames: what is called after the external service has its name.
+// TestErrorTrackingNames checks that identifiers contain the configured name of the
+// external service.
 func TestErrorTrackingNames(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -96,7 +97,7 @@ func TestErrorTrackingNames(t *testing.T) {
 	}, apptest.ErrorBackend("sentry"))
 }
 
-// tracked is a project that gathers errors.
+// tracked is a project with error tracking.
 type tracked struct {
 	*apptest.Server
 	id    int64
@@ -117,7 +118,7 @@ func track(t *testing.T, s *apptest.Server) *tracked {
 	return tr
 }
 
-// post sends bytes as an SDK does, with headers "Name: value".
+// post sends a body as an SDK does, with headers in the form "Name: value".
 func (tr *tracked) post(t testing.TB, path string, body []byte, headers ...string) apptest.Answer {
 	t.Helper()
 	r, err := http.NewRequest(http.MethodPost, fmt.Sprintf("%s/api/v4/error_tracking/collector/api/%d/%s", tr.URL, tr.id, path), bytes.NewReader(body))
@@ -135,7 +136,7 @@ func (tr *tracked) auth() string {
 	return "X-Sentry-Auth: Sentry sentry_version=7, sentry_client=test/1, sentry_key=" + tr.key
 }
 
-// errors lists what has been gathered.
+// errors returns the errors of the project.
 func (tr *tracked) errors(t testing.TB, f errortrack.Filter) []*errortrack.Error {
 	t.Helper()
 	page, err := tr.Errors.Errors(t.Context(), actor.System(), project.RefTo(tr.id), f, db.Paging{Limit: 100})
@@ -145,7 +146,7 @@ func (tr *tracked) errors(t testing.TB, f errortrack.Filter) []*errortrack.Error
 	return page.Items
 }
 
-// envelope wraps an event.
+// envelope returns an envelope with the event.
 func envelope(event string) []byte {
 	return fmt.Appendf(nil, "{}\n{\"type\":\"event\",\"length\":%d}\n%s\n", len(event), event)
 }
@@ -155,7 +156,7 @@ const aPanic = `{"event_id":"%032x","platform":"go","release":"1.0","environment
 		{"filename":"main.go","module":"main","function":"main","lineno":3,"in_app":true},
 		{"filename":"room.go","module":"main","function":"find","lineno":7,"in_app":true,"pre_context":["func find() {"],"context_line":"panic(err)","post_context":["}"]}]}}]}`
 
-// TestErrorCollector sends what SDKs send.
+// TestErrorCollector sends events as SDKs do.
 func TestErrorCollector(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -236,7 +237,7 @@ func packed(text []byte, by func(io.Writer) io.WriteCloser) []byte {
 	return b.Bytes()
 }
 
-// reopens: a resolved error that comes again is open, an ignored one is not.
+// reopens checks that a new event reopens a resolved error and not an ignored one.
 func (tr *tracked) reopens(t *testing.T, id int64) {
 	t.Helper()
 	n := 1000
@@ -255,7 +256,7 @@ func (tr *tracked) reopens(t *testing.T, id int64) {
 	}
 }
 
-// answersBrowsers: pages of other origins ask first.
+// answersBrowsers checks the responses to CORS preflight requests.
 func (tr *tracked) answersBrowsers(t *testing.T) {
 	t.Helper()
 	r, _ := http.NewRequest(http.MethodOptions, fmt.Sprintf("%s/api/v4/error_tracking/collector/api/%d/envelope/", tr.URL, tr.id), nil)
@@ -270,7 +271,7 @@ func (tr *tracked) answersBrowsers(t *testing.T) {
 	if h := res.Header; res.StatusCode != 204 || h.Get("Access-Control-Allow-Origin") != "*" || h.Get("Access-Control-Allow-Headers") != "x-sentry-auth" || !strings.Contains(h.Get("Access-Control-Allow-Methods"), "POST") {
 		t.Errorf("asked before: %d %v", res.StatusCode, h)
 	}
-	// The document has the address with its slash alone.
+	// The document only has the path with a trailing slash.
 	res, err = http.Post(strings.TrimSuffix(r.URL.String(), "/")+"?sentry_key="+tr.key, "text/plain", bytes.NewReader(envelope(`{}`)))
 	if err != nil || res.StatusCode != 200 {
 		t.Fatalf("without the slash: %v %v", res, err)
@@ -282,7 +283,7 @@ func (tr *tracked) answersBrowsers(t *testing.T) {
 	}
 }
 
-// isLimited checks that a key above its rate gets the time to wait.
+// isLimited checks that requests above the rate limit of a key get Retry-After.
 func (tr *tracked) isLimited(t *testing.T) {
 	t.Helper()
 	rate := func(n int) {
@@ -306,7 +307,8 @@ func (tr *tracked) isLimited(t *testing.T) {
 	rate(0)
 }
 
-// isClosed: nothing is taken where nothing is gathered.
+// isClosed checks that no events are accepted if the key or the integration is
+// disabled, or the project is archived.
 func (tr *tracked) isClosed(t *testing.T) {
 	t.Helper()
 	at := fmt.Sprintf("/projects/%d", tr.id)
@@ -341,7 +343,7 @@ func (tr *tracked) isClosed(t *testing.T) {
 	try("a key that is gone", 404)
 }
 
-// TestErrorsAtOnce: many programs fail at once, and each event counts, once.
+// TestErrorsAtOnce sends events concurrently and checks that each is counted once.
 func TestErrorsAtOnce(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -376,7 +378,7 @@ func TestErrorsAtOnce(t *testing.T) {
 		if err := s.DB.QueryRowContext(t.Context(), `SELECT count(*) FROM error_events`).Scan(&kept); err != nil || kept > errortrack.KeptEvents+9 {
 			t.Errorf("%d events are kept: %v", kept, err)
 		}
-		// What comes no more goes after the days of the settings.
+		// Errors without recent events are deleted after the retention period.
 		s.Clock.Move(91 * 24 * time.Hour)
 		if err := s.Errors.Sweep(t.Context()); err != nil {
 			t.Fatal(err)
@@ -389,8 +391,8 @@ func TestErrorsAtOnce(t *testing.T) {
 	})
 }
 
-// TestErrorLimits comes to what is counted and kept at most. What takes many
-// requests to come near to is written into the tables.
+// TestErrorLimits checks the limits of what is counted and stored. States that would
+// take many requests are written to the tables.
 func TestErrorLimits(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -414,7 +416,7 @@ func TestErrorLimits(t *testing.T) {
 		send(1, `"environment":"first"`)
 		id := tr.errors(t, errortrack.Filter{})[0].ID
 
-		// Users and environments are counted up to a limit; events are still counted.
+		// Users and environments are counted up to a limit; events without one.
 		exec(`UPDATE errors SET users = ? WHERE id = ?`, errortrack.CountedUsers-1, id)
 		exec(fmt.Sprintf(numbers, 98)+`INSERT INTO error_environments (error_id, project_id, name, events) SELECT ?, ?, 'host-' || i, 1 FROM n`, id, tr.id)
 		send(2, `"environment":"last"`)
@@ -436,7 +438,7 @@ func TestErrorLimits(t *testing.T) {
 			t.Errorf("%d environments: %v", environments, err)
 		}
 
-		// Of ten thousand errors of a project those stay that came last.
+		// Of more than 10,000 errors of a project, the newest are kept.
 		exec(fmt.Sprintf(numbers, 10_000)+`
 			INSERT INTO errors (project_id, fingerprint, type, title, culprit, platform, level, status, events, users, first_seen_at, last_seen_at, first_release, last_release)
 			SELECT ?, 'made ' || i, '', 'old', '', 'go', 'error', 'unresolved', 1, 0, CAST(? AS BIGINT), CAST(? AS BIGINT) + i, '', '' FROM n`, tr.id, s.Clock.Now().Add(-time.Hour), s.Clock.Now().Add(-time.Hour))
@@ -452,7 +454,7 @@ func TestErrorLimits(t *testing.T) {
 			t.Errorf("the newest is found %d times", len(found))
 		}
 
-		// A project has so many keys, and a body so many bytes.
+		// The number of keys of a project and the size of a body are limited.
 		for range 49 {
 			if _, err := s.Errors.CreateKey(t.Context(), actor.System(), project.RefTo(tr.id)); err != nil {
 				t.Fatal(err)
@@ -467,7 +469,8 @@ func TestErrorLimits(t *testing.T) {
 	})
 }
 
-// sum is of all hours or days: a test may run from one into the next.
+// sum returns the sum of all hours or days, because a test may run past the end of
+// one.
 func sum(counts []int64) (n int64) {
 	for _, c := range counts {
 		n += c

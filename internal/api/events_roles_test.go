@@ -7,7 +7,7 @@ var eventRoles = map[string]role{
 	"GET /projects/{id}/events": openAPI("GET /projects/{project}/events"),
 }
 
-// eventPlaceRoles are the rows of the same endpoints for members.
+// eventPlaceRoles are the rows of the lists of events for members.
 var eventPlaceRoles = map[string]placeRole{
 	"GET /projects/{id}/events": {do: "GET {at}/events", open: true, ok: 200},
 }

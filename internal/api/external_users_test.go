@@ -7,8 +7,8 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// TestExternalUserCreatesNothingOfTheirOwn holds an external user to the groups
-// where they have a role.
+// TestExternalUserCreatesNothingOfTheirOwn checks that an external user can only
+// create objects in groups where they have a role.
 func TestExternalUserCreatesNothingOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

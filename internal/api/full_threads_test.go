@@ -8,8 +8,8 @@ import (
 	"svc/internal/git/gittest"
 )
 
-// TestFullThreads replies to threads until they are full: threads are read as a
-// whole.
+// TestFullThreads replies to threads until they have the maximum number of notes,
+// which is limited because a thread is read as a whole.
 func TestFullThreads(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

@@ -14,7 +14,7 @@ import (
 	"svc/internal/git/gittest"
 )
 
-// gpgSigner signs commits as git does it with a GPG key.
+// gpgSigner signs commits with a GPG key, as git does.
 type gpgSigner struct {
 	*openpgp.Entity
 	public string

@@ -21,8 +21,8 @@ import (
 	"svc/internal/project"
 )
 
-// sendImport sends a file to be imported as a group, with the fields as name, value
-// pairs.
+// sendImport uploads a file to be imported as a group, with the fields as name,
+// value pairs.
 func sendImport(t testing.TB, s *apptest.Server, token string, file []byte, fields ...string) apptest.Answer {
 	t.Helper()
 	return sendExport(t, s, "/groups/import", token, file, fields...)
@@ -55,7 +55,7 @@ func sendExport(t testing.TB, s *apptest.Server, path, token string, file []byte
 	return s.Exchange(t, r)
 }
 
-// settled waits until the background has done all its work.
+// settled waits until the background jobs are done.
 func settled(t testing.TB, s *apptest.Server) {
 	t.Helper()
 	if err := s.Queue.Idle(t.Context()); err != nil {
@@ -63,7 +63,7 @@ func settled(t testing.TB, s *apptest.Server) {
 	}
 }
 
-// exported has a group exported and gives the file.
+// exported exports a group and returns the file.
 func exported(t testing.TB, s *apptest.Server, token string, group int64) []byte {
 	t.Helper()
 	s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /groups/%d/export", group), As: token, Status: 202, Want: `{"message":"202 Accepted"}`})
@@ -72,7 +72,7 @@ func exported(t testing.TB, s *apptest.Server, token string, group int64) []byte
 	return a.Body
 }
 
-// imported has a file imported and gives the id of the import.
+// imported imports a file and returns the ID of the import.
 func imported(t testing.TB, s *apptest.Server, token string, file []byte, fields ...string) int64 {
 	t.Helper()
 	a := sendImport(t, s, token, file, fields...)
@@ -88,7 +88,7 @@ func imported(t testing.TB, s *apptest.Server, token string, file []byte, fields
 	return list[0].ID
 }
 
-// entries unpacks a file.
+// entries returns the contents of the entries of an export file, by name.
 func entries(t testing.TB, file []byte) map[string]string {
 	t.Helper()
 	unpacked, err := gzip.NewReader(bytes.NewReader(file))
@@ -171,7 +171,8 @@ func TestGroupTransfer(t *testing.T) {
 			}
 		}
 
-		// At the top it is private. Members are mapped by administrators only.
+		// An imported top-level group is private. Only imports by administrators map
+		// members.
 		id := imported(t, s, alice, file, "name", "Copy", "path", "copy")
 		var made struct {
 			GroupID int64 `json:"group_id"`
@@ -201,7 +202,7 @@ func TestGroupTransfer(t *testing.T) {
 			{Name: "an administrator", Do: fmt.Sprintf("GET /group_imports/%d", id), As: apptest.RootToken, Status: 200},
 		})
 
-		// Below another group it is as visible as that.
+		// An imported subgroup has the visibility of its parent.
 		open := group(t, s, alice, "open", `,"visibility":"internal"`)
 		imported(t, s, alice, file, "name", "Copy", "path", "copy", "parent_id", fmt.Sprint(open))
 		s.Table(t, []apptest.Call{
@@ -210,7 +211,7 @@ func TestGroupTransfer(t *testing.T) {
 			{Do: fmt.Sprintf("GET /groups/%d/descendant_groups", open), As: alice, Status: 200, Want: `[{},{}]`},
 		})
 
-		// Another export replaces the first one; after a week there is none.
+		// A new export replaces the previous one; exports are deleted after a week.
 		exported(t, s, alice, g)
 		s.Clock.Move(8 * 24 * time.Hour)
 		s.Table(t, []apptest.Call{
@@ -220,8 +221,9 @@ func TestGroupTransfer(t *testing.T) {
 	})
 }
 
-// TestGroupMembersAreNotProbed is an owner who wants the addresses of members,
-// and an importer who wants to know which addresses have accounts.
+// TestGroupMembersAreNotProbed checks that an export by an owner does not reveal the
+// email addresses of members, and that an import does not reveal which addresses
+// have accounts.
 func TestGroupMembersAreNotProbed(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -242,7 +244,8 @@ func TestGroupMembersAreNotProbed(t *testing.T) {
 		sum := sha256.Sum256([]byte("bob@example.org"))
 		digest := hex.EncodeToString(sum[:])
 
-		// An owner gets no digest, an administrator does.
+		// An export by an owner has no digests of addresses; one by an administrator
+		// has.
 		for name, text := range entries(t, exported(t, s, alice, g)) {
 			if strings.Contains(text, digest) || strings.Contains(text, "@example.org") {
 				t.Errorf("%s of the export by an owner has an address: %s", name, text)
@@ -257,7 +260,8 @@ func TestGroupMembersAreNotProbed(t *testing.T) {
 			{Name: "nor sees it", Do: "GET " + at + "/export", As: alice, Status: 200, Want: `{"export_status":"none"}`},
 		})
 
-		// An importer learns nothing of accounts: carol's is gone, bob's is there.
+		// The import report is the same for addresses with and without an account:
+		// carol's is changed, bob's still has one.
 		if _, err := s.DB.ExecContext(t.Context(), `UPDATE emails SET email = 'elsewhere@example.org' WHERE user_id = ?`, carolID); err != nil {
 			t.Fatal(err)
 		}
@@ -281,8 +285,8 @@ func TestGroupMembersAreNotProbed(t *testing.T) {
 	})
 }
 
-// notified takes the one email that alice got: it has this subject and contains
-// these words.
+// notified checks that alice has received one email with this subject, and that it
+// contains these texts.
 func notified(t testing.TB, post *mailtest.Server, subject string, words ...string) {
 	t.Helper()
 	var found []mailtest.Email
@@ -301,8 +305,8 @@ func notified(t testing.TB, post *mailtest.Server, subject string, words ...stri
 	}
 }
 
-// TestGroupImport has what is refused at once, and what in the background: then
-// nothing is left.
+// TestGroupImport checks the imports that are refused at once, and those that fail
+// in the background and leave nothing behind.
 func TestGroupImport(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -378,7 +382,7 @@ func TestGroupImport(t *testing.T) {
 			if a := sendImport(t, s, alice, row.file, "name", "N", "path", fmt.Sprint("n", i)); a.Status != 202 {
 				t.Fatalf("%s: status %d: %s", row.name, a.Status, a.Body)
 			}
-			settled(t, s) // more than two of a user at a time would be postponed
+			settled(t, s) // a user's third concurrent import would be postponed
 		}
 		var list []struct {
 			Status, Error string
@@ -386,7 +390,7 @@ func TestGroupImport(t *testing.T) {
 		}
 		s.Check(t, apptest.Call{Do: "GET /group_imports?per_page=100", As: alice, Status: 200}).JSON(t, &list)
 		for i, row := range bad {
-			got := list[len(bad)-1-i] // the newest comes first
+			got := list[len(bad)-1-i] // sorted from newest to oldest
 			if got.Status != "failed" || got.GroupID != nil || !strings.Contains(got.Error, row.want) {
 				t.Errorf("%s: %s, %q, want %q", row.name, got.Status, got.Error, row.want)
 			}
@@ -403,8 +407,8 @@ func TestGroupImport(t *testing.T) {
 	})
 }
 
-// TestImportOfHostileFiles sends files whose rows have long names, or far more
-// values than bytes. The report of an import stays small, and rows that would take
+// TestImportOfHostileFiles imports files whose rows have long names or far more
+// values than bytes. The report of an import stays small, and rows that would need
 // much memory are refused.
 func TestImportOfHostileFiles(t *testing.T) {
 	t.Parallel()
@@ -439,8 +443,8 @@ func TestImportOfHostileFiles(t *testing.T) {
 // aliceDigest is the SHA-256 of alice@example.org.
 const aliceDigest = "7a64adf28737ea90719cbdf0b1a87a5effff3753b79c91d717f4f4153ead0498"
 
-// exportFile makes a file of entries, given as name, text pairs, and what stands
-// around them.
+// exportFile returns an export file with the entries, given as name, text pairs, the
+// manifest and the totals.
 func exportFile(t testing.TB, parts ...string) []byte {
 	t.Helper()
 	kinds := map[string]string{"group.ndjson": "groups", "labels.ndjson": "labels", "milestones.ndjson": "milestones", "boards.ndjson": "boards",

@@ -48,8 +48,8 @@ func TestGroupApprovalSetting(t *testing.T) {
 	})
 }
 
-// TestGroupMergeChecks checks that merge requests follow the merge checks of the
-// groups of their project.
+// TestGroupMergeChecks checks that the merge checks of groups apply to the merge
+// requests of their projects.
 func TestGroupMergeChecks(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

@@ -50,8 +50,8 @@ func TestGroupProtectedBranches(t *testing.T) {
 	})
 }
 
-// TestFirstPush lets Developers push the first commit only where the protection of
-// default branches allows it.
+// TestFirstPush checks that Developers can push the first commit only if the
+// protection of default branches allows it.
 func TestFirstPush(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

@@ -67,7 +67,8 @@ func TestGroupLife(t *testing.T) {
 	})
 }
 
-// A private project does not betray by its old path that it is there.
+// TestMovedIsHidden checks that the old path of a private project does not reveal
+// that it exists.
 func TestMovedIsHidden(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -182,7 +183,8 @@ func TestListProjects(t *testing.T) {
 	})
 }
 
-// walk follows the links of a list and gives the paths on the way.
+// walk follows the links to the next pages of a list and returns the paths of its
+// items.
 func walk(t *testing.T, s *apptest.Server, as, do string) string {
 	t.Helper()
 	var paths []string

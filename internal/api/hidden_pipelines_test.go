@@ -22,8 +22,8 @@ below:
   rules: [{if: $CI_PIPELINE_SOURCE == "merge_request_event"}]
 `
 
-// TestMergeRequestPipelineLeak looks for the pipelines of merge requests that are
-// for members, in a project whose pipelines are public.
+// TestMergeRequestPipelineLeak checks that merge request pipelines are only visible
+// to members if merge requests are, in a project with public pipelines.
 func TestMergeRequestPipelineLeak(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -36,7 +36,7 @@ func TestMergeRequestPipelineLeak(t *testing.T) {
 		requested(t, s, w.owner, w.project, "work", "")
 		w.settled()
 		jobs := map[string]int64{}
-		for range 2 { // the child begins when its trigger job has run
+		for range 2 { // the child pipeline starts after its trigger job
 			for j := range w.taken() {
 				jobs[j.JobInfo.Name] = j.ID
 				w.patch(j, 0, "log with "+hiddenText+"\n", 202)
@@ -73,7 +73,8 @@ func TestMergeRequestPipelineLeak(t *testing.T) {
 		}
 		fill := strings.NewReplacer("{at}", at, "{made}", fmt.Sprint(made), "{child}", fmt.Sprint(list[0].ID), "{secret}", fmt.Sprint(jobs["secret"]), "{inner}", fmt.Sprint(jobs["inner"]),
 			"{sha}", sha, "{deployment}", fmt.Sprint(deployments[0].ID), "{environment}", fmt.Sprint(environments[0].ID), "{ref}", "refs%2Fmerge-requests%2F1%2Fhead", "{open}", fmt.Sprint(open))
-		// What is there for members only, and lists that leave it out for others.
+		// Endpoints that are for members only, and lists without these pipelines for
+		// others.
 		single := []string{
 			"{at}/pipelines/{made}", "{at}/pipelines/{child}", "{at}/pipelines/{made}/jobs", "{at}/pipelines/{child}/jobs", "{at}/pipelines/{made}/bridges",
 			"{at}/pipelines/{made}/test_report", "{at}/pipelines/{made}/test_report_summary", "{at}/jobs/{secret}", "{at}/jobs/{inner}", "{at}/jobs/{secret}/trace",

@@ -3,7 +3,7 @@ package api_test
 import (
 	"bytes"
 	"compress/zlib"
-	"crypto/sha1" // of git objects and packs
+	"crypto/sha1" // for git objects and packs
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
@@ -18,20 +18,20 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// packEntry is an object of a pack, or a delta to a base that is not in it.
+// packEntry is an object in a pack, or a delta to a base outside of it.
 type packEntry struct {
 	kind byte
-	base string // of a delta
+	base string // object ID of the base of a delta
 	data []byte
 }
 
-// rawPack is a pack of the entries.
+// rawPack returns a pack with the entries.
 func rawPack(t *testing.T, entries ...packEntry) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	b.WriteString("PACK")
 	for _, n := range []uint32{2, uint32(len(entries))} {
-		_ = binary.Write(&b, binary.BigEndian, n) // a buffer
+		_ = binary.Write(&b, binary.BigEndian, n) // a bytes.Buffer returns no error
 	}
 	for _, e := range entries {
 		size := len(e.data)
@@ -62,7 +62,7 @@ func rawPack(t *testing.T, entries ...packEntry) []byte {
 	return append(b.Bytes(), sum[:]...)
 }
 
-// objectID is the id of an object.
+// objectID returns the ID of an object.
 func objectID(kind string, data []byte) string {
 	sum := sha1.Sum(append(fmt.Appendf(nil, "%s %d\x00", kind, len(data)), data...))
 	return hex.EncodeToString(sum[:])
@@ -77,8 +77,8 @@ func treeOf(t *testing.T, name, blob string) []byte {
 	return append([]byte("100644 "+name+"\x00"), id...)
 }
 
-// TestPushOntoHiddenCommit pushes branches that lead to what only the refs of a
-// merge request lead to, by callers who do not see these refs and know the ids.
+// TestPushOntoHiddenCommit pushes branches to commits that are only reachable from
+// merge request refs, as callers who know the IDs but cannot see these refs.
 func TestPushOntoHiddenCommit(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -125,7 +125,7 @@ func TestPushOntoHiddenCommit(t *testing.T) {
 			return s.Exchange(t, q)
 		}
 		at := fmt.Sprintf("/projects/%d", h.id)
-		// The developer has the commits of the merge request, and keeps them.
+		// The developer has fetched the commits of the merge request.
 		dir := t.TempDir()
 		header := "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("developer:"+h.tokens["developer"]))
 		git := func(args ...string) (string, error) {
@@ -141,7 +141,7 @@ func TestPushOntoHiddenCommit(t *testing.T) {
 				t.Fatal(err, out)
 			}
 		}
-		// Merge requests are disabled: their refs are hidden.
+		// If merge requests are disabled, their refs are hidden.
 		s.Check(t, apptest.Call{Do: "PUT " + at, As: h.tokens["owner"], JSON: `{"merge_requests_access_level":"disabled"}`, Status: 200})
 		var bot struct{ Token string }
 		s.Check(t, apptest.Call{Do: "POST " + at + "/access_tokens", As: h.tokens["owner"], JSON: `{"name":"b","scopes":["write_repository"],"access_level":30}`, Status: 201}).JSON(t, &bot)
@@ -161,8 +161,8 @@ func TestPushOntoHiddenCommit(t *testing.T) {
 				}
 			}
 		}
-		// What is visible can be pushed without being sent, and what was sent can be
-		// pushed although it is hidden here.
+		// A visible commit can be pushed without its objects, and a hidden commit
+		// with its objects.
 		if got := push("developer", h.tokens["developer"], "refs/heads/again", main, rawPack(t)); !strings.Contains(string(got.Body), "ok refs/heads/again") {
 			t.Errorf("a branch on a visible commit: %d %q", got.Status, got.Body)
 		}

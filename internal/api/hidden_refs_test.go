@@ -23,7 +23,7 @@ import (
 	"svc/internal/project"
 )
 
-// hiddenReads are the requests that take a revision and show code or history.
+// hiddenReads are the requests that take a revision and return code or history.
 // {rev} is the revision, {at} the project.
 var hiddenReads = []string{
 	"GET {at}/repository/tree?ref={rev}",
@@ -58,15 +58,15 @@ var hiddenReads = []string{
 	"GET //{page}/-/compare/main...{rev}",
 }
 
-// hidden is a public project whose merge requests are for its members, with one
-// whose source branch is gone: only the refs of the merge request lead to its
-// code.
+// hidden is a public project whose merge requests are visible to members only. The
+// source branch of one merge request is deleted, so that its commits are only
+// reachable from merge request refs.
 type hidden struct {
 	t                       *testing.T
 	s                       *apptest.Server
 	id                      int64
 	page                    string
-	earlier                 string // a head that was pushed over
+	earlier                 string // a head that was replaced by a force push
 	head, blob, tree        string
 	ids                     map[string]int64
 	tokens                  map[string]string
@@ -91,7 +91,7 @@ func newHidden(t *testing.T, s *apptest.Server) *hidden {
 	h.earlier = commitTo(t, s, developer, h.id, "work", "hidden.txt", hiddenText+" first\n", "Hidden work, first")
 	requested(t, s, developer, h.id, "work", "")
 	s.Settled(t)
-	// The branch is created again and deleted.
+	// Another commit is force-pushed to the branch, and the branch is deleted.
 	s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/repository/commits", h.id), As: developer, Status: 201,
 		JSON: fmt.Sprintf(`{"branch":"work","start_branch":"main","force":true,"commit_message":"Hidden work","actions":[{"action":"create","file_path":"hidden.txt","content":%q}]}`, hiddenText+"\n")})
 	s.Settled(t)
@@ -108,7 +108,7 @@ func newHidden(t *testing.T, s *apptest.Server) *hidden {
 	return h
 }
 
-// ids of the hidden commit as callers write them.
+// revisions returns the forms in which callers can write the hidden commit.
 func (h *hidden) revisions() []string {
 	short := h.head[:4]
 	for n := 4; h.ambiguous(short); n++ {
@@ -126,8 +126,8 @@ func (h *hidden) call(read, rev string) string {
 	return strings.NewReplacer("{at}", fmt.Sprintf("/projects/%d", h.id), "{page}", h.page, "{rev}", url.PathEscape(rev)).Replace(read)
 }
 
-// TestMergeRequestCodeLeak reads the code of a merge request that is for members
-// as each kind of user, by every kind of revision.
+// TestMergeRequestCodeLeak reads the code of a members-only merge request as each
+// kind of user, by every kind of revision.
 func TestMergeRequestCodeLeak(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -151,7 +151,7 @@ func TestMergeRequestCodeLeak(t *testing.T) {
 		} {
 			for _, read := range hiddenReads {
 				if strings.HasPrefix(read, "GET //") && who.name != "anonymous" {
-					continue // pages know sessions alone
+					continue // pages only accept sessions
 				}
 				for _, rev := range append(h.requestNames, h.revisions()...) {
 					got := s.Send(t, apptest.Call{Do: h.call(read, rev), As: who.token, Header: who.head})
@@ -171,7 +171,7 @@ func TestMergeRequestCodeLeak(t *testing.T) {
 			for _, rev := range h.keptNames {
 				s.Check(t, apptest.Call{Name: who.name, Do: h.call("GET {at}/repository/files/hidden.txt/raw?ref={rev}", rev), As: who.token, Header: who.head, Status: map[bool]int{true: 403, false: 404}[who.name == "read_repository"], Not: []string{hiddenText}})
 			}
-			// Files and directories by their own ids.
+			// Files and directories by their object IDs.
 			for _, read := range []string{"GET {at}/repository/blobs/{rev}", "GET {at}/repository/blobs/{rev}/raw"} {
 				got := s.Send(t, apptest.Call{Do: h.call(read, h.blob), As: who.token, Header: who.head})
 				if who.sees != (got.Status == 200) {
@@ -179,7 +179,7 @@ func TestMergeRequestCodeLeak(t *testing.T) {
 				}
 			}
 		}
-		// What is visible stays so, in short and by the id of a file.
+		// Visible objects can still be read, by a short ID and by the ID of a blob.
 		r := s.Repository(t, h.id)
 		main := r.Tip("refs/heads/main")
 		s.Table(t, []apptest.Call{
@@ -196,9 +196,8 @@ func TestMergeRequestCodeLeak(t *testing.T) {
 	}, apptest.SSH)
 }
 
-// checkWrites has writers that may not read merge requests make the code their
-// own. A Developer reads merge requests; where these are switched off nobody
-// does.
+// checkWrites checks that Developers cannot copy the code if merge requests are
+// disabled, so that no one can read them.
 func (h *hidden) checkWrites() {
 	h.t.Helper()
 	at, developer := fmt.Sprintf("/projects/%d", h.id), h.tokens["developer"]
@@ -222,8 +221,7 @@ func (h *hidden) checkWrites() {
 	h.s.Check(h.t, apptest.Call{Do: "PUT " + at, As: h.tokens["owner"], JSON: `{"merge_requests_access_level":"private"}`, Status: 200})
 }
 
-// checkTokensOfProjects fetches with git, by each credential and each version
-// of the protocol.
+// checkTokensOfProjects fetches with git, with each credential and protocol version.
 func (h *hidden) checkTokensOfProjects() {
 	t, s := h.t, h.s
 	t.Helper()
@@ -231,14 +229,14 @@ func (h *hidden) checkTokensOfProjects() {
 	var deploy struct{ Username, Token string }
 	s.Check(t, apptest.Call{Do: "POST " + at + "/deploy_tokens", As: h.tokens["owner"], JSON: `{"name":"d","scopes":["read_repository"]}`, Status: 201}).JSON(t, &deploy)
 	outsidersJob := h.jobToken("outsider")
-	// Neither is for the API.
+	// Neither token is valid for the API.
 	s.Check(t, apptest.Call{Do: h.call("GET {at}/repository/commits/{rev}", h.head), As: deploy.Token, Status: 401})
 	s.Check(t, apptest.Call{Do: h.call("GET {at}/repository/commits/{rev}", h.head), Header: map[string]string{"JOB-TOKEN": outsidersJob}, Status: 401})
 	key := filepath.Join(t.TempDir(), "key")
 	public := writeSSHKey(t, key)
 	s.Check(t, apptest.Call{Do: "POST " + at + "/deploy_keys", As: h.tokens["owner"], JSON: fmt.Sprintf(`{"title":"k","key":%q}`, public), Status: 201})
 	web := s.URL + "/" + h.page + ".git"
-	// Git sends a password only when it is asked for one.
+	// Git only sends a password after a 401 response.
 	basic := func(user, password string) string {
 		return "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
 	}
@@ -294,8 +292,7 @@ func (h *hidden) checkTokensOfProjects() {
 	}
 }
 
-// jobToken gives the token of a job that runs for a user in a project of their
-// own.
+// jobToken returns the token of a job that a user runs in their own project.
 func (h *hidden) jobToken(who string) string {
 	h.t.Helper()
 	b := &bench{t: h.t, s: h.s, owner: h.tokens[who]}
@@ -307,7 +304,7 @@ func (h *hidden) jobToken(who string) string {
 	return b.run().Token
 }
 
-// oauthToken gives an access token that a user let an application have.
+// oauthToken returns an OAuth access token of a user.
 func oauthToken(t *testing.T, s *apptest.Server, id int64, name, scope string) string {
 	t.Helper()
 	const callback = "https://app.example/cb"
@@ -337,7 +334,7 @@ func oauthToken(t *testing.T, s *apptest.Server, id int64, name, scope string) s
 	return tokens.AccessToken
 }
 
-// writeSSHKey writes a private key and gives the public one.
+// writeSSHKey writes a private key and returns the public key.
 func writeSSHKey(t *testing.T, path string) string {
 	t.Helper()
 	public, private, err := ed25519.GenerateKey(rand.Reader)

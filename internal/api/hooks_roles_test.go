@@ -30,7 +30,7 @@ var hookRows = func() map[string]ciRow {
 			if strings.HasPrefix(at, "/groups") && strings.HasPrefix(path, "/services") {
 				continue
 			}
-			// The slug of reads and deletions was never set up.
+			// The slug of an integration that was not configured.
 			slug := "mattermost"
 			if method == "PUT" {
 				slug = "slack"

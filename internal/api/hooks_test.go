@@ -19,13 +19,13 @@ import (
 	"svc/internal/waittest"
 )
 
-// receiver is a server that keeps the requests of webhooks.
+// receiver is a server that records the requests of webhooks.
 type receiver struct {
 	*httptest.Server
 	mu     sync.Mutex
 	got    []received
 	status int
-	during func() // called before the answer
+	during func() // called before the response
 }
 
 type received struct {
@@ -82,7 +82,7 @@ func (r *receiver) all() []received {
 	return slices.Clone(r.got)
 }
 
-// receive waits for a request that satisfies a condition.
+// receive waits for a request that satisfies a condition and returns it.
 func (r *receiver) receive(t *testing.T, what string, is func(received) bool) received {
 	t.Helper()
 	var found received
@@ -97,7 +97,8 @@ func (r *receiver) receive(t *testing.T, what string, is func(received) bool) re
 	return found
 }
 
-// event waits for the request of an event with a value in its payload.
+// event waits for the request of an event with the given value in its payload and
+// returns it.
 func (r *receiver) event(t *testing.T, header, path string, value any) received {
 	t.Helper()
 	return r.receive(t, fmt.Sprintf("%s with %s=%v", header, path, value), func(q received) bool {
@@ -105,7 +106,7 @@ func (r *receiver) event(t *testing.T, header, path string, value any) received 
 	})
 }
 
-// allowLocal lets webhooks reach test servers.
+// allowLocal allows webhooks to the local network, where the test servers are.
 func allowLocal(t *testing.T, s *apptest.Server) {
 	t.Helper()
 	s.Check(t, apptest.Call{Do: "PUT /application/settings", As: apptest.RootToken, JSON: `{"outbound_local_requests_whitelist":["127.0.0.0/8"]}`, Status: 200})
@@ -178,7 +179,7 @@ func TestHookSettings(t *testing.T) {
 	})
 }
 
-// TestHookEvents does what webhooks tell of, and reads what the receiver got.
+// TestHookEvents triggers each event of webhooks and checks what the receiver gets.
 func TestHookEvents(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -395,8 +396,8 @@ func idOfGroup(t *testing.T, s *apptest.Server, token, path string) int64 {
 	return g.ID
 }
 
-// TestHookFailures has a receiver that fails: deliveries keep their order, the hook
-// is disabled, and enabled again.
+// TestHookFailures checks a receiver that fails: the order of deliveries is kept,
+// the hook is disabled temporarily, and enabled again.
 func TestHookFailures(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -443,13 +444,15 @@ func TestHookFailures(t *testing.T) {
 		do(201, "POST "+at+"/issues", `{"title":"a"}`)
 		settled(1, 1)
 		do(201, "POST "+at+"/issues", `{"title":"b"}`)
-		// The log has the failure before the request is repeated, but not what is not sent yet.
+		// The log has the failure before the retry, but no deliveries that were not
+		// sent yet.
 		s.Table(t, []apptest.Call{
 			{Do: "GET " + at + "/hooks/1/events", As: alice, Status: 200, Want: `[{"id":1,"trigger":"issue_hooks","response_status":"500","request_data":{"object_attributes":{"title":"a"}}}]`},
 			{Do: "GET " + at + "/hooks/1/events?status=server_failure", As: alice, Status: 200, Want: `[{"id":1}]`},
 			{Do: "POST " + at + "/hooks/1/events/2/resend", As: alice, Status: 404},
 		})
-		// The first delivery is retried with pauses; the fourth failure disables the hook.
+		// The first delivery is retried after a delay; the fourth failure
+		// disables the hook.
 		for n := 2; n <= 4; n++ {
 			later(time.Minute)
 			settled(n, n)
@@ -478,10 +481,11 @@ func TestHookFailures(t *testing.T) {
 			t.Errorf("after a success: %s", alert)
 		}
 
-		// A receiver that refuses gets each event once, until the hook is disabled for good.
+		// A receiver that responds with 4xx gets each event once, until the hook is
+		// disabled permanently.
 		r.answer(410)
 		for n := 1; n <= 40; n++ {
-			later(25 * time.Hour) // while nothing is delivered: its lease would end, and another worker send again
+			later(25 * time.Hour) // while nothing is delivered: otherwise the lease would expire and another worker would send again
 			do(201, "POST "+at+"/issues", `{"title":"c"}`)
 			settled(6+n, n)
 		}
@@ -500,7 +504,7 @@ func TestHookFailures(t *testing.T) {
 			t.Error("a disabled hook got an event")
 		}
 
-		// A request that the receiver makes in consequence of an event does not trigger
+		// A request that the receiver makes in response to an event does not trigger
 		// the hook again.
 		last := r.event(t, "Issue Hook", "object_attributes.title", "heard")
 		for _, title := range []string{"made up", "made up again"} {

@@ -27,8 +27,8 @@ tok:
   script: [x]
 `
 
-// TestIDTokens checks the tokens of a job as others do: by what the server
-// publishes about itself.
+// TestIDTokens verifies the ID tokens of a job with the keys that the server
+// publishes, as other services do.
 func TestIDTokens(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -78,7 +78,7 @@ func TestIDTokens(t *testing.T) {
 	})
 }
 
-// published reads the public documents.
+// published decodes a public JSON document.
 func published(t *testing.T, s *apptest.Server, address string, into any) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), "GET", address, nil)
@@ -92,7 +92,7 @@ func published(t *testing.T, s *apptest.Server, address string, into any) {
 	a.JSON(t, into)
 }
 
-// checkedToken gives the claims of a token that one of the keys has signed.
+// checkedToken verifies the signature of a token and returns its claims.
 func checkedToken(t *testing.T, s *apptest.Server, keys, token string) map[string]any {
 	t.Helper()
 	var set struct {
@@ -200,8 +200,8 @@ func TestSecrets(t *testing.T) {
 	})
 }
 
-// TestSecretsOfOldRunner gives a job with secrets to a runner that has never
-// heard of them.
+// TestSecretsOfOldRunner assigns a job with secrets to a runner that does not
+// support them.
 func TestSecretsOfOldRunner(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

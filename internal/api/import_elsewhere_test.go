@@ -13,9 +13,9 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// TestImportElsewhere imports from sources that lead to another server of the local
-// network, which is not allowed: by redirects of packs, by the URLs of LFS objects and by
-// redirects of these.
+// TestImportElsewhere imports from sources that refer to another server in the local
+// network, which is not allowed: by redirects of packs, by the URLs of LFS objects
+// and by redirects of these.
 func TestImportElsewhere(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

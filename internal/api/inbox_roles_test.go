@@ -6,8 +6,8 @@ import (
 	"svc/internal/project"
 )
 
-// inboxRows are the rows of to-do items and emoji reactions. They ask for objects
-// that are not there: TestIssueRoles and TestAwards have some.
+// inboxRows are the rows of to-do items and emoji reactions. They use objects that
+// do not exist; TestIssueRoles and TestAwards use existing ones.
 var inboxRows = func() map[string]ciRow {
 	rows := map[string]ciRow{
 		"POST " + issueAt + "/todo": doneBy(project.NoAccess, "/issues/99/todo", "", 404),

@@ -10,7 +10,7 @@ import (
 )
 
 // TestPipelineEmails checks that pipeline status emails are sent to the recipients
-// of the integration, about the pipelines that it is set for.
+// of the integration, for the configured pipelines.
 func TestPipelineEmails(t *testing.T) {
 	t.Parallel()
 	apptest.EachMailed(t, func(t *testing.T, s *apptest.Server, post *mailtest.Server) {
@@ -59,7 +59,8 @@ func TestPipelineEmails(t *testing.T) {
 				t.Errorf("email to %s lacks the pipeline or the commit: %s", to, got.Text)
 			}
 		}
-		// Once more, for passed pipelines as well: the next email is the next one.
+		// With emails for passed pipelines too, the next email is about the next
+		// pipeline.
 		post.Take()
 		s.Table(t, []apptest.Call{
 			{Do: "PUT " + one, As: alice, JSON: `{"recipients":"team@example.org","notify_only_broken_pipelines":false}`, Status: 200},

@@ -61,8 +61,8 @@ func TestIntegrations(t *testing.T) {
 	})
 }
 
-// TestChatServices sends a message to each chat service, and reads it as the service
-// does.
+// TestChatServices sends a message to each chat service and decodes it as the
+// service does.
 func TestChatServices(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -118,8 +118,8 @@ func TestChatServices(t *testing.T) {
 	})
 }
 
-// TestGroupIntegrations has integrations of a group, a subgroup and a project: the
-// nearest one is used, also if it is switched off.
+// TestGroupIntegrations configures integrations of a group, a subgroup and a
+// project: the nearest one applies, even if it is disabled.
 func TestGroupIntegrations(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -146,7 +146,7 @@ func TestGroupIntegrations(t *testing.T) {
 		for at, title := range map[string]string{"/sub": "first of top/sub/low", "/own": "first of top/sub/own", "/top": "first of top/high"} {
 			r.receive(t, title, func(q received) bool { return q.path == at && has(q, title) })
 		}
-		// Comments are limited by the labels of what they are about.
+		// Comments are filtered by the labels of the issue or merge request.
 		do(201, "POST /projects/top%2Fhigh/issues", `{"title":"silent"}`)
 		do(201, "POST /projects/top%2Fhigh/issues/2/notes", `{"body":"silent words"}`)
 		do(201, "POST /projects/top%2Fhigh/issues/1/notes", `{"body":"loud words"}`)
@@ -159,7 +159,7 @@ func TestGroupIntegrations(t *testing.T) {
 	})
 }
 
-// TestHookLife moves and deletes what has webhooks.
+// TestHookLife transfers and deletes projects and groups with webhooks.
 func TestHookLife(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -214,7 +214,7 @@ func TestHookLife(t *testing.T) {
 		do(200, "GET /projects/two%2Fp/hooks/3", "")
 		do(201, "POST /projects/two%2Fp/unarchive", "")
 
-		// A change while a request is under way: the failure was one of the old
+		// The hook changes during a request: the failure belongs to the old
 		// configuration.
 		r.answer(500)
 		var once sync.Once
@@ -268,8 +268,8 @@ func TestHookLife(t *testing.T) {
 	})
 }
 
-// TestHookShares has a project with many hooks whose receiver does not answer. The
-// hook of another project gets its event meanwhile.
+// TestHookShares checks that a project with many hooks whose receiver does not
+// respond does not delay the hook of another project.
 func TestHookShares(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -286,7 +286,7 @@ func TestHookShares(t *testing.T) {
 			answered := true
 			select {
 			case <-release:
-			case <-q.Context().Done(): // the sender gave up
+			case <-q.Context().Done(): // the sender has timed out
 				answered = false
 			}
 			mu.Lock()
@@ -326,8 +326,8 @@ func TestHookShares(t *testing.T) {
 		})
 		mu.Lock()
 		defer mu.Unlock()
-		// Four at once, and on a machine that is too slow those that the receiver has
-		// not noticed to be over.
+		// Four at once. On a slow machine there are also requests whose cancellation
+		// the receiver has not noticed yet.
 		if most > 8 {
 			t.Errorf("%d hooks of one project were delivered to at once", most)
 		}

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestTasks compares the count of tasks with what a regular expression finds in
-// random texts, and has it allocate nothing.
+// TestTasks compares the number of tasks with the matches of a regular expression in
+// random texts, and checks that counting does not allocate.
 func TestTasks(t *testing.T) {
 	t.Parallel()
 	task := regexp.MustCompile(`(?m)^\s*(?:[-+*]|\d+[.)])\s+\[([ xX])\]\s`)

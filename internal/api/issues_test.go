@@ -80,7 +80,7 @@ func TestIssues(t *testing.T) {
 		})
 		s.Table(t, []apptest.Call{
 			{Name: "nothing said", Do: "PUT " + at + "/1", As: alice, JSON: `{}`, Status: 400},
-			{Name: "a stranger", Do: "PUT " + at + "/1", As: dan, JSON: `{"title":"x","labels":"bug"}`, Status: 200, Want: `{"title":"x","labels":[]}`}, // as the assignee
+			{Name: "a stranger", Do: "PUT " + at + "/1", As: dan, JSON: `{"title":"x","labels":"bug"}`, Status: 200, Want: `{"title":"x","labels":[]}`}, // the assignee
 			{Name: "who has nothing to do with it", Do: "PUT " + at + "/2", As: bob, JSON: `{"title":"x"}`, Status: 403},
 			{Name: "its author", Do: "PUT " + at + "/2", As: dan, JSON: `{"state_event":"close","confidential":true}`, Status: 200, Want: `{"state":"closed","closed_by":{"username":"dan"},"closed_at":"<any>","confidential":false}`},
 			{Name: "again", Do: "PUT " + at + "/2", As: dan, JSON: `{"state_event":"reopen"}`, Status: 200, Want: `{"state":"opened","closed_by":null,"closed_at":null}`},
@@ -147,7 +147,7 @@ func TestIssues(t *testing.T) {
 	})
 }
 
-// An issue that several move at once goes to one place.
+// TestMoveAtOnce moves an issue with concurrent requests: it is moved once.
 func TestMoveAtOnce(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -165,7 +165,8 @@ func TestMoveAtOnce(t *testing.T) {
 	})
 }
 
-// TestIssueNumbers makes issues at the same time and looks for gaps and doubles.
+// TestIssueNumbers creates issues concurrently and checks that their numbers have no
+// gaps or duplicates.
 func TestIssueNumbers(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -238,7 +239,7 @@ func TestNotes(t *testing.T) {
 			{Name: "counted again", Do: "GET " + at, As: bob, Status: 200, Want: `{"user_notes_count":2}`},
 			{Name: "their events went along", Do: fmt.Sprintf("GET /projects/%d/events?action=commented", id), As: bob, Status: 200, Want: `[{"note":{"body":"A thread"}}]`},
 		})
-		// A single note becomes a thread with the first reply.
+		// A note becomes a thread with the first reply.
 		single := made(t, s, bob, "POST "+at+"/notes", `{"body":"Alone"}`)
 		var list []struct {
 			ID    string
@@ -259,8 +260,8 @@ func TestNotes(t *testing.T) {
 	})
 }
 
-// A note that was begun before its issue became confidential, or went, tells
-// nobody of it.
+// TestNoteOnChangedIssue checks that a note on an issue that becomes confidential or
+// is deleted meanwhile notifies no one.
 func TestNoteOnChangedIssue(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

@@ -20,8 +20,8 @@ const withArtifacts = `
 build: {script: [x], artifacts: {paths: [out/], reports: {junit: j.xml}}, coverage: '/cov: \d+\.\d+/'}
 `
 
-// sizes compares what the artifacts of the one job of the project take up with
-// the statistics of the project, and of a group that has nothing else.
+// sizes compares the size of the artifacts of a job with the statistics of the
+// project, which has no other artifacts, and of its group.
 func (b *bench) sizes(t *testing.T, job int64) {
 	t.Helper()
 	var one struct{ Artifacts []struct{ Size int64 } }
@@ -143,8 +143,7 @@ func TestArtifactsExpire(t *testing.T) {
 			t.Helper()
 			s.Check(t, apptest.Call{Do: "GET " + b.at("/jobs/%d/%s", j.ID, path), As: b.owner, Status: status})
 		}
-		// What a crash left in the middle of an upload: a file that no row of a
-		// job names.
+		// A crash during an upload leaves a file that no row refers to.
 		const cut = "ci/00/1/1/archive-cut"
 		if _, err := s.Blobs.Put(t.Context(), cut, strings.NewReader("half"), blob.Options{}); err != nil {
 			t.Fatal(err)
@@ -166,12 +165,12 @@ func TestArtifactsExpire(t *testing.T) {
 			t.Error("the half file is still there")
 		}
 		has("artifacts", jobs[0], 404)
-		has("artifacts", jobs[1], 200) // of the newest successful pipeline
+		has("artifacts", jobs[1], 200) // of the latest successful pipeline
 		has("trace", jobs[0], 200)
 		s.Check(t, apptest.Call{Do: "PUT /application/settings", As: root, JSON: `{"ci_log_retention_days":1,"ci_pipeline_retention_days":30}`, Status: 200})
 		retain()
 		has("trace", jobs[0], 404)
-		if n := b.blobs(); n != 2 { // an archive, and the list of what is in it
+		if n := b.blobs(); n != 2 { // the archive and its metadata
 			t.Errorf("%d files in the store, want 2", n)
 		}
 		s.Clock.Move(31 * 24 * time.Hour)
@@ -183,8 +182,8 @@ func TestArtifactsExpire(t *testing.T) {
 	})
 }
 
-// plain gets what stands at a path with slashes, as clients send it and no
-// OpenAPI document can say.
+// plain returns the response for a path with slashes in a parameter, which OpenAPI
+// cannot describe.
 func (b *bench) plain(path string) string {
 	b.t.Helper()
 	r, err := http.NewRequestWithContext(b.t.Context(), "GET", b.s.URL+"/api/v4"+path, nil)
@@ -204,7 +203,7 @@ func (b *bench) plain(path string) string {
 	return string(text)
 }
 
-// blobs counts the stored files of jobs.
+// blobs returns the number of stored files of jobs.
 func (b *bench) blobs() int {
 	b.t.Helper()
 	n := 0
@@ -217,8 +216,8 @@ func (b *bench) blobs() int {
 	return n
 }
 
-// TestLargeArtifact sends more than the server may hold in memory; the limit
-// of size is told before all of it is sent.
+// TestLargeArtifact uploads more than the server may hold in memory. A file above
+// the size limit is refused before all of it is sent.
 func TestLargeArtifact(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -246,7 +245,7 @@ func TestLargeArtifact(t *testing.T) {
 	})
 }
 
-// stream uploads random bytes without holding them.
+// stream uploads random bytes without holding them in memory.
 func (b *bench) stream(j *assigned, size int64) int {
 	b.t.Helper()
 	out, in := io.Pipe()
@@ -275,7 +274,7 @@ func (b *bench) stream(j *assigned, size int64) int {
 	return res.StatusCode
 }
 
-// TestArtifactAccess asks for what the CI file says of who may have artifacts.
+// TestArtifactAccess checks the access to artifacts that the CI configuration sets.
 func TestArtifactAccess(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -314,7 +313,7 @@ none: {script: [x], artifacts: {paths: [a], access: none}}
 		get("developer", "", 401)
 		s.Check(t, apptest.Call{Do: "PUT " + b.at(""), As: b.owner, JSON: `{"public_jobs":false}`, Status: 200})
 		get("all", "", 401)
-		// Nor does the job of somebody else get them, in whose project nobody is.
+		// Nor can a job of a user who is not a member download them.
 		_, dave := s.User(t, "dave")
 		away := newProject(t, s, dave, "away", "")
 		s.Repository(t, away, gittest.Commit{Changes: file(".gitlab-ci.yml", "x: {script: [x]}")})
@@ -340,7 +339,7 @@ none: {script: [x], artifacts: {paths: [a], access: none}}
 	})
 }
 
-// TestProjectDeletesFiles frees the space of a project that is deleted.
+// TestProjectDeletesFiles checks that the files of a deleted project are deleted.
 func TestProjectDeletesFiles(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

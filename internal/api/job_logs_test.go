@@ -64,8 +64,8 @@ func TestTrace(t *testing.T) {
 	})
 }
 
-// TestTraceCaughtUp has a job end without its runner: the log is put away all
-// the same.
+// TestTraceCaughtUp checks that the log of a job that ends without its runner is
+// packed.
 func TestTraceCaughtUp(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -87,7 +87,8 @@ func TestTraceCaughtUp(t *testing.T) {
 	})
 }
 
-// A log is deleted when its job is erased, even before it is packed.
+// TestTraceErasedEarly checks that a log is deleted when its job is erased before it
+// is packed.
 func TestTraceErasedEarly(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

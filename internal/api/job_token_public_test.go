@@ -10,9 +10,9 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// TestJobTokenInPublicProject: in a public project that does not list the
-// project of a job, the token of the job has the rights of an anonymous
-// visitor, regardless of the role of its user.
+// TestJobTokenInPublicProject checks that in a public project whose allowlist does
+// not contain the project of a job, the job token has the rights of an anonymous
+// user, regardless of the role of its user.
 func TestJobTokenInPublicProject(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -42,7 +42,7 @@ func TestJobTokenInPublicProject(t *testing.T) {
 		}
 		artifacts := func(name string, open, closed int) {
 			t.Helper()
-			runner := func(status int) int { // runners get 403 for every refusal
+			runner := func(status int) int { // runner endpoints return 403 for every refusal
 				if status == 200 {
 					return 200
 				}

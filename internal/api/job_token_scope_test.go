@@ -7,9 +7,8 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// TestJobTokenScopeMatrix asks for an artifact of another project with the
-// token of a job, for every way in which the two projects can stand to each
-// other.
+// TestJobTokenScopeMatrix downloads an artifact of another project with a job token,
+// for every combination of visibility, job token scope and allowlist.
 func TestJobTokenScopeMatrix(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -26,7 +25,7 @@ func TestJobTokenScopeMatrix(t *testing.T) {
 		b.pipeline(b.project)
 		token := map[string]string{"JOB-TOKEN": b.run().Token}
 		away, scope := fmt.Sprintf("/projects/%d", other), fmt.Sprintf("/projects/%d/job_token_scope", other)
-		lists := map[string][2]string{ // how it is put on the list, and taken off
+		lists := map[string][2]string{ // how the project is added to the list, and removed from it
 			"nobody": {}, "project": {fmt.Sprintf(`{"target_project_id":%d}`, b.project), fmt.Sprintf("/allowlist/%d", b.project)},
 			"group above": {fmt.Sprintf(`{"target_group_id":%d}`, g), fmt.Sprintf("/groups_allowlist/%d", g)},
 			"group":       {fmt.Sprintf(`{"target_group_id":%d}`, sub), fmt.Sprintf("/groups_allowlist/%d", sub)},
@@ -62,8 +61,8 @@ func TestJobTokenScopeMatrix(t *testing.T) {
 				}
 			}
 		}
-		// A list gives no role: who is no member of the other project has no
-		// business there.
+		// The list gives no role: a user who is not a member has no access to the
+		// other project.
 		put("PUT "+away, `{"visibility":"private"}`, 200)
 		put("PATCH "+scope, `{"enabled":false}`, 204)
 		put("POST "+fmt.Sprintf("/projects/%d/members", b.project), `{"username":"mary","access_level":40}`, 201)

@@ -14,7 +14,7 @@ import (
 	"svc/internal/git/gittest"
 )
 
-// jobEndpoints are those that take the token of a job.
+// jobEndpoints are the endpoints that accept job tokens.
 var jobEndpoints = []string{
 	"GET /job", "GET /job/allowed_agents", "GET /projects/{id}",
 	"GET /projects/{id}/jobs/{job_id}/artifacts", "GET /projects/{id}/jobs/{job_id}/artifacts/{artifact_path}",
@@ -25,15 +25,15 @@ var jobEndpoints = []string{
 	"GET " + terraformAt + "/versions/{serial}", "DELETE " + terraformAt + "/versions/{serial}",
 }
 
-// jobPackages reports whether an endpoint of packages takes the token of a job: all
-// but the lists of groups and the protection rules do.
+// jobPackages reports whether an endpoint of packages accepts job tokens: all but
+// the lists of groups and the protection rules do.
 func jobPackages(endpoint string) bool {
 	_, ok := packageRoles[endpoint]
 	return ok && endpoint != "GET /groups/{id}/packages" && !strings.Contains(endpoint, "/protection/")
 }
 
-// TestJobTokenMatrix sends the token of a job that runs to every endpoint: but
-// for its own it is 401.
+// TestJobTokenMatrix sends the token of a running job to all endpoints: those that
+// do not accept job tokens return 401.
 func TestJobTokenMatrix(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -50,7 +50,7 @@ func TestJobTokenMatrix(t *testing.T) {
 			for method := range item {
 				endpoint := strings.ToUpper(method) + " " + path
 				row, runner := runnerRoles[endpoint]
-				runner = runner && row.nobody == 403 // a call of runners
+				runner = runner && row.nobody == 403 // an endpoint for runners
 				_, release := releaseRows[endpoint]
 				release = release && strings.HasPrefix(path, "/projects/")
 				if method == "parameters" || release || slices.Contains(open, endpoint) || slices.Contains(jobEndpoints, endpoint) || jobPackages(endpoint) || runner || strings.HasSuffix(path, "/trigger/pipeline") {
@@ -143,7 +143,7 @@ func TestJobTokenOpensRepository(t *testing.T) {
 			out, err := c.CombinedOutput()
 			return string(out), err
 		}
-		// As the public runner does it.
+		// These are the git commands of the public runner.
 		if out, err := git("init", "-q", "w"); err != nil {
 			t.Fatal(out, err)
 		}

@@ -49,7 +49,7 @@ bridge: {stage: two, trigger: {include: none.yml}}
 			{Do: "GET /job", Header: map[string]string{"JOB-TOKEN": w.held["b"].Token}, Status: 200, Want: `{"name":"b","status":"running"}`},
 			{Do: "GET /job", Header: map[string]string{"JOB-TOKEN": j.Token}, Status: 401},
 		})
-		// By keyset, with and without states.
+		// With keyset pagination, with and without states.
 		for _, scope := range []string{"", "&scope[]=created&scope[]=running&scope[]=success", "&scope=success"} {
 			next, names := "GET "+at+"?pagination=keyset&per_page=1&order_by=id&sort=desc"+scope, ""
 			for range 4 {
@@ -81,9 +81,8 @@ bridge: {stage: two, trigger: {include: none.yml}}
 	})
 }
 
-// TestJobsEndAtOnce ends all jobs of a stage in the same moment, stage after
-// stage: whoever is last must see that the others have ended, or the pipeline
-// stands still.
+// TestJobsEndAtOnce ends all jobs of a stage concurrently, stage after stage. The
+// last one must see that the others have ended, or the pipeline hangs.
 func TestJobsEndAtOnce(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -126,7 +125,7 @@ silent: {script: [x], timeout: 10 hours}
 stuck: {script: [x], tags: [nobody]}
 `})
 		w.pick()
-		s.Clock.Move(20 * time.Minute) // its runner stops it; so it has a little longer
+		s.Clock.Move(20 * time.Minute) // the runner enforces this timeout, so the server waits a little longer
 		w.sweep()
 		w.see(p, "running | long:running silent:running stuck:pending")
 		s.Clock.Move(6 * time.Minute)
@@ -141,7 +140,7 @@ stuck: {script: [x], tags: [nobody]}
 		s.Check(t, apptest.Call{Do: w.at("GET", "/pipelines/%d/jobs", p), As: w.owner, Status: 200,
 			Want: `[{"name":"stuck","failure_reason":"stuck_or_timeout_failure"},{"name":"silent","failure_reason":"stuck_or_timeout_failure"},{"name":"long","failure_reason":"job_execution_timeout"}]`})
 
-		// A runner that was given a job and never began loses it.
+		// A job is taken from a runner that does not start it.
 		w.act(w.job(p, "long"), "retry", 201, "")
 		two := `,"info":{"features":{"two_phase_job_commit":true,"cancel_gracefully":true}}`
 		first := w.take(w.runner, 201, two)
@@ -156,7 +155,7 @@ stuck: {script: [x], tags: [nobody]}
 		w.update(second, 200, `{"state":"running"}`)
 		w.see(p, "running | long:running silent:failed stuck:failed")
 
-		// Canceled, it may finish in its own way; it stays canceled.
+		// A runner can finish a canceled job; the job stays canceled.
 		w.act(second.ID, "cancel", 201, `{"status":"canceled"}`)
 		if a := w.patch(second, 0, "tidy up\n", 202); a.Header.Get("Job-Status") != "canceling" {
 			t.Errorf("the runner is told %q", a.Header.Get("Job-Status"))

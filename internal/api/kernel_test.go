@@ -111,7 +111,7 @@ func TestSession(t *testing.T) {
 	})
 }
 
-// TestSudo holds the six rules.
+// TestSudo checks the rules of sudo.
 func TestSudo(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -145,12 +145,12 @@ func TestSudo(t *testing.T) {
 // testKey is a public key without a known private key.
 const testKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJqfkVTxjtFjIbnVNXXP3pLCLNpCbhHgoFKBhu7vVjGY test"
 
-// TestScopes tries each scope alone on reads and writes.
+// TestScopes reads and writes with tokens that have a single scope.
 func TestScopes(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		s.User(t, "alice")
-		opens := map[string][]string{ // scope -> what it opens
+		opens := map[string][]string{ // endpoints by scope
 			"api":       {"GET /user", "GET /users", "GET /version", "GET /application/settings", "PUT /application/settings", "GET /personal_access_tokens/self"},
 			"read_api":  {"GET /user", "GET /users", "GET /version", "GET /application/settings", "GET /personal_access_tokens/self"},
 			"read_user": {"GET /user", "GET /users", "GET /version", "GET /personal_access_tokens/self"},
@@ -308,7 +308,7 @@ func TestOffsetPages(t *testing.T) {
 		for i := range 5 {
 			s.User(t, fmt.Sprintf("user%d", i))
 		}
-		// The five, and the ghost, whose name is Ghost User.
+		// The five users, and the ghost user, whose name is Ghost User.
 		a := s.Check(t, apptest.Call{Do: "GET /users?per_page=3&page=2&search=user&private_token=" + root, Status: 200, WantHeader: map[string]string{
 			"X-Page": "2", "X-Per-Page": "3", "X-Next-Page": "", "X-Prev-Page": "1", "X-Total": "6", "X-Total-Pages": "2",
 		}})
@@ -344,8 +344,8 @@ func TestOffsetPages(t *testing.T) {
 	})
 }
 
-// TestKeysetPages walks a list to its end in every order that has keyset
-// pagination, by the links alone.
+// TestKeysetPages follows the links of a list to its end, in every order that
+// supports keyset pagination.
 func TestKeysetPages(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -398,7 +398,8 @@ func TestKeysetPages(t *testing.T) {
 	})
 }
 
-// TestLongList: over 10,000 rows there is no total, and none is counted.
+// TestLongList checks that a list of more than 10,000 rows has no total, and that
+// its rows are not counted.
 func TestLongList(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -428,7 +429,7 @@ func TestLongList(t *testing.T) {
 	})
 }
 
-// TestSudoIsText names a user in bytes that no database holds as text.
+// TestSudoIsText passes a user name with bytes that databases do not accept as text.
 func TestSudoIsText(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

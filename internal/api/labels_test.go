@@ -125,7 +125,8 @@ func TestMilestones(t *testing.T) {
 	})
 }
 
-// TestLabelCounts counts what has a label, of what the caller can see.
+// TestLabelCounts counts the issues and merge requests with a label that the caller
+// can see.
 func TestLabelCounts(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

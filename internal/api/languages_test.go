@@ -13,7 +13,7 @@ func TestLanguages(t *testing.T) {
 		_, alice := s.User(t, "alice")
 		at, r := newCode(t, s, alice, "code", writeFiles("main.go", strings.Repeat("a", 100), "x.py", strings.Repeat("b", 300), "README.md", strings.Repeat("c", 900)))
 		got := s.Check(t, apptest.Call{Do: "GET " + at + "/languages", Status: 200})
-		if want := `{"Python":75,"Go":25}`; string(got.Body) != want { // the largest first
+		if want := `{"Python":75,"Go":25}`; string(got.Body) != want { // sorted by share, descending
 			t.Errorf("%s, want %s", got.Body, want)
 		}
 		other := writeFiles("x.rb", "puts 1\n")

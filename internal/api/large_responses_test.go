@@ -14,8 +14,8 @@ import (
 	"svc/internal/limit"
 )
 
-// longTexts makes a public project whose issues, and the notes on the first of
-// them, have long texts: n of each.
+// longTexts creates a public project with n issues with long texts, the first of
+// which has n notes with long texts.
 func longTexts(t *testing.T, s *apptest.Server, n int, text string) (project int64) {
 	t.Helper()
 	_, ada := s.User(t, "ada")
@@ -34,10 +34,9 @@ func longTexts(t *testing.T, s *apptest.Server, n int, text string) (project int
 	return made.ID
 }
 
-// TestLargeResponsesTakeMemory reads lists whose rows have a megabyte each. The
-// memory of a list is that of its rows: the body is not held as well, and HEAD
-// makes none.
-func TestLargeResponsesTakeMemory(t *testing.T) { // alone: it counts what the process allocates
+// TestLargeResponsesTakeMemory reads lists with a megabyte per row. A list takes the
+// memory of its rows: the encoded body is not buffered, and HEAD encodes none.
+func TestLargeResponsesTakeMemory(t *testing.T) { // not parallel: it measures the allocations of the process
 	const n, size = 50, 900_000
 	var alone sync.Mutex
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -76,8 +75,9 @@ func TestLargeResponsesTakeMemory(t *testing.T) { // alone: it counts what the p
 	})
 }
 
-// TestLargeResponsesShareSlots has visitors hold all slots for large responses that
-// they can have: one more is turned away, small answers and users are not.
+// TestLargeResponsesShareSlots uses all slots for large responses that anonymous
+// callers can have: another one is refused; small responses and users are not
+// affected.
 func TestLargeResponsesShareSlots(t *testing.T) {
 	t.Parallel()
 	apptest.EachWith(t, apptest.Options{AnswerWait: time.Millisecond}, func(t *testing.T, s *apptest.Server) {
@@ -108,7 +108,7 @@ func TestLargeResponsesShareSlots(t *testing.T) {
 		if status, _ := page(t, s, "/ada/p/-/issues/2"); status != 200 {
 			t.Errorf("the page of a small issue: %d", status)
 		}
-		// The slots that are reserved for users come back after each answer.
+		// The slots that are reserved for users are released after each response.
 		for range 5 {
 			s.Check(t, apptest.Call{Do: issues + "100", As: eve, Status: 200})
 		}
@@ -118,11 +118,11 @@ func TestLargeResponsesShareSlots(t *testing.T) {
 	})
 }
 
-// TestLargestResponse asks for more than one answer may have.
+// TestLargestResponse requests more than the maximum size of a response.
 func TestLargestResponse(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		project := longTexts(t, s, 30, strings.Repeat("\x01", 1<<20)) // each has six bytes in JSON
+		project := longTexts(t, s, 30, strings.Repeat("\x01", 1<<20)) // six bytes each in JSON
 		issues := fmt.Sprintf("GET /projects/%d/issues?per_page=", project)
 		s.Check(t, apptest.Call{Do: issues + "30", Status: 400, Want: `{"message":"400 Bad request - The response would exceed 128 MiB. Request fewer items at a time."}`})
 		if n := len(s.Check(t, apptest.Call{Do: issues + "10", Status: 200}).Body); n < 60<<20 {

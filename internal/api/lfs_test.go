@@ -18,8 +18,8 @@ import (
 	"svc/internal/project"
 )
 
-// TestLFSObjects follows LFS objects through files, archives, forks, merge requests,
-// and to their removal.
+// TestLFSObjects checks LFS objects in files, archives, forks and merge requests,
+// and their removal.
 func TestLFSObjects(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -68,7 +68,8 @@ func TestLFSObjects(t *testing.T) {
 			t.Errorf("another file: %d %s", got.Status, got.Body)
 		}
 
-		// The field tells whether LFS can be used; groups set the default of new projects.
+		// The field shows whether LFS is enabled; groups set the default of new
+		// projects.
 		var group struct{ ID int64 }
 		s.Check(t, apptest.Call{Do: "POST /groups", As: alice, Status: 201, JSON: `{"name":"g","path":"g","lfs_enabled":false}`, Want: `{"lfs_enabled":false}`}).JSON(t, &group)
 		s.Table(t, []apptest.Call{
@@ -80,7 +81,7 @@ func TestLFSObjects(t *testing.T) {
 			{Do: "GET /projects/g%2Fb", As: alice, Status: 200, Want: `{"lfs_enabled":true}`},
 		})
 
-		// Archives have the objects.
+		// Archives contain the objects.
 		archive := func(query string) []byte {
 			t.Helper()
 			return s.Check(t, apptest.Call{Do: "GET /projects/alice%2Fp/repository/archive" + query, Status: 200}).Body
@@ -95,8 +96,8 @@ func TestLFSObjects(t *testing.T) {
 			t.Errorf("tar without objects: %q", files)
 		}
 
-		// A fork has the objects of its origin; a merge request gives the target those
-		// that its commits name.
+		// A fork has the objects of its source; a merge request gives its target
+		// project the objects that its commits refer to.
 		s.Check(t, apptest.Call{Do: "POST /projects/alice%2Fp/fork", As: bob, Status: 201, JSON: `{}`})
 		s.Settled(t)
 		if !has("bob/p", large) {
@@ -139,7 +140,8 @@ func TestLFSObjects(t *testing.T) {
 			t.Error("the target does not have the object of a merged commit")
 		}
 
-		// What no commit names is removed after a time; the fork keeps its own.
+		// Objects that no commit refers to are removed after some time; those of the
+		// fork are kept.
 		s.Clock.Move(10 * 24 * time.Hour)
 		sweep := func() {
 			t.Helper()
@@ -172,7 +174,7 @@ func TestLFSObjects(t *testing.T) {
 			t.Errorf("%d contents are stored", n)
 		}
 
-		// The origin goes, and the fork still has what it needs.
+		// The source is deleted, and the fork keeps its objects.
 		add("alice/p", "only here")
 		s.Check(t, apptest.Call{Do: "PUT /application/settings?deletion_adjourned_period=0", As: apptest.RootToken, Status: 200})
 		if err := s.Projects.Delete(t.Context(), actor.System(), "alice/p", project.Deletion{}); err != nil {

@@ -8,9 +8,9 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// TestListCandidates compares lists that are read from few candidates with lists that
-// are read in their order: there are more issues than candidates are read, half of them
-// with a label, ten of them with another.
+// TestListCandidates compares lists that are read from few candidates with lists
+// that are read in order. There are more issues than the maximum number of
+// candidates, half of them with one label, ten of them with another.
 func TestListCandidates(t *testing.T) {
 	t.Parallel()
 	const issues = 2400
@@ -44,7 +44,7 @@ func TestListCandidates(t *testing.T) {
 		for _, c := range []struct {
 			query string
 			total int
-			first string // the numbers of the first two
+			first string // IIDs of the first two
 		}{
 			{"order_by=created_at", issues, "[2400,2399]"},
 			{"labels=few", 10, "[10,9]"},
@@ -116,7 +116,7 @@ func TestListCandidates(t *testing.T) {
 	})
 }
 
-// TestMergeListCandidates lists merge requests by conditions that few of them match.
+// TestMergeListCandidates lists merge requests with filters that few of them match.
 func TestMergeListCandidates(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -160,8 +160,8 @@ func TestMergeListCandidates(t *testing.T) {
 	})
 }
 
-// TestMilestoneSearchWindow searches milestones of a group that are among the first of
-// the instance, and those that are behind many of another project.
+// TestMilestoneSearchWindow searches milestones of a group that are among the first
+// of the instance, and milestones that come after many of another project.
 func TestMilestoneSearchWindow(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -191,7 +191,7 @@ func TestMilestoneSearchWindow(t *testing.T) {
 			t.Helper()
 			search := func(scope, more string) string { return "GET " + scope + "/search?scope=milestones&search=" + more }
 			in := fmt.Sprintf("/groups/%d", group)
-			for _, text := range []string{"wheel", "wh"} { // with candidates of the text index, and without
+			for _, text := range []string{"wheel", "wh"} { // with candidates from the text index, and without
 				s.Table(t, []apptest.Call{
 					{Name: text + " for an owner", Do: search(in, text), As: alice, Status: 200, WantHeader: map[string]string{"X-Total": "5"},
 						Want: `[{"title":"wheel 2"},{"title":"wheel 1"},{"title":"wheel 0"},{"title":"wheel of the subgroup"},{"title":"wheel of the group"}]`},

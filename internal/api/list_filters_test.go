@@ -11,21 +11,21 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// listedIssue is an issue or merge request of TestListWindows.
+// listedIssue is an issue or merge request in TestListWindows.
 type listedIssue struct {
-	iid, weight, created int // weight is -1 without one
+	iid, weight, created int // weight is -1 if it is not set
 	state                string
 	title                string
-	milestone            int // 0 without one, 1 or 2
+	milestone            int // 1 or 2; 0 for none
 	due                  string
 	common, usual        bool // labels
 	assigned             bool // to the developer
-	marked               bool // an issue is confidential, a merge request is a draft
-	incident             bool // the type of an issue
+	marked               bool // a confidential issue, or a draft merge request
+	incident             bool // the type of the issue
 }
 
-// newListedIssue returns the issue with a number. The conditions are as common as
-// windows of orders need, and some combinations do not exist.
+// newListedIssue returns the issue with a number. Some conditions are common enough
+// for lists that are read in order, and some combinations do not exist.
 func newListedIssue(n int) listedIssue {
 	one := listedIssue{
 		iid: n, weight: -1, created: n * 7919 % 10007, state: "closed", title: fmt.Sprintf("Title %05d", n*104729%10007), due: "9999",
@@ -46,7 +46,7 @@ func newListedIssue(n int) listedIssue {
 	return one
 }
 
-// TestListWindows compares lists of a project with what they must contain, for
+// TestListWindows compares lists of a project with their expected contents, for
 // combinations of filters and orders.
 func TestListWindows(t *testing.T) {
 	t.Parallel()
@@ -58,7 +58,7 @@ func TestListWindows(t *testing.T) {
 	all := func(listedIssue) bool { return true }
 	type order struct {
 		name    string
-		issues  bool // not of merge requests
+		issues  bool // does not apply to merge requests
 		compare func(a, b listedIssue) int
 	}
 	orders := []order{
@@ -135,7 +135,8 @@ func TestListWindows(t *testing.T) {
 				for _, label := range labels {
 					for _, milestone := range milestones {
 						for _, assignee := range assignees {
-							// A part of the combinations, of which each has another kind, direction and page.
+							// Only every seventh combination is tested, each with
+							// another kind, direction and page.
 							if step++; step%7 != 0 {
 								continue
 							}

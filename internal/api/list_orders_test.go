@@ -12,8 +12,8 @@ import (
 	"svc/internal/db"
 )
 
-// TestListOrders compares lists of many issues and merge requests, with each order and
-// with common filters, with one plain query for each.
+// TestListOrders compares lists of many issues and merge requests, in each order and
+// with common filters, with the result of a single query.
 func TestListOrders(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -38,7 +38,7 @@ func TestListOrders(t *testing.T) {
 				}
 				for j, filter := range f.filters(kind) {
 					f.compare(t, kind, by, orders[by], filter, 7*i+j)
-					if by == "priority" || by == "milestone_due" { // read in parts
+					if by == "priority" || by == "milestone_due" { // read in several queries
 						f.compare(t, kind, by, orders[by], filter, 0)
 						f.compare(t, kind, by, orders[by], filter, 3)
 					}
@@ -48,17 +48,17 @@ func TestListOrders(t *testing.T) {
 	})
 }
 
-// orders is a server with four projects, three of them in a group, of which alice does
-// not see one.
+// orders is a server with four projects, three of them in a group. alice cannot see
+// one of the three.
 type orders struct {
 	s       *apptest.Server
 	alice   string
 	group   int64
 	project []int64
-	me, bob int64 // alice and bob
+	me, bob int64 // IDs of alice and bob
 }
 
-// orderFilter is a filter, by the API and in SQL.
+// orderFilter is a filter, as a query of the API and in SQL.
 type orderFilter struct{ query, cond string }
 
 func newOrders(t *testing.T, s *apptest.Server) *orders {
@@ -113,7 +113,8 @@ func newOrders(t *testing.T, s *apptest.Server) *orders {
 					AND (l.name = 'a' AND i.iid % 7 = 0 OR l.name = 'b' AND i.iid % 5 = 0 OR l.name = 'c' AND i.iid % 90 = 1 OR l.name = 'd' AND i.iid % 2 = 1 OR l.name = 'all' AND i.iid % 4 = 0)
 					AND (l.project_id = i.project_id OR l.namespace_id IS NOT NULL)`, []any{project}},
 				{`INSERT INTO ` + kind + `_assignees (` + kind + `_id, user_id) SELECT i.id, CAST(? AS BIGINT) FROM ` + kind + `s i WHERE i.project_id = ? AND i.iid % 4 <> 0`, []any{f.bob, project}},
-				// They are the last in some orders, and more than are read out of order.
+				// They are the last in some orders, and there are more than the
+				// limit of candidates.
 				{`INSERT INTO ` + kind + `_assignees (` + kind + `_id, user_id) SELECT i.id, CAST(? AS BIGINT) FROM ` + kind + `s i WHERE i.project_id = ? AND i.iid <= 1100 AND i.iid > ?`, []any{id, project, 1100 * min(at, 1)}},
 			} {
 				if _, err := s.DB.ExecContext(t.Context(), query.text, query.args...); err != nil {
@@ -135,7 +136,7 @@ func (f *orders) filters(kind string) []orderFilter {
 		{"state=opened", "i.state = 'opened'"},
 		{"labels=d", label("d")},
 		{"labels=d,b&state=closed", label("d") + " AND " + label("b") + " AND i.state = 'closed'"},
-		{"labels=all&assignee_username=bob", label("all") + " AND " + assigned}, // nothing has both
+		{"labels=all&assignee_username=bob", label("all") + " AND " + assigned}, // no object has both
 		{"labels=d&assignee_username=bob&author_username=root", label("d") + " AND " + assigned + " AND i.author_id = 1"},
 		{"assignee_username=bob&author_username=bob", assigned + fmt.Sprintf(" AND i.author_id = %d", f.bob)},
 		{"not[labels]=all&milestone=m2", "NOT " + label("all") + " AND m.title = 'm2'"},
@@ -144,8 +145,8 @@ func (f *orders) filters(kind string) []orderFilter {
 	}
 }
 
-// compare compares two pages in a project, a group or everywhere, which the number of
-// the case decides.
+// compare compares two pages with a plain query, in a project, in a group or in all
+// projects, depending on number.
 func (f *orders) compare(t *testing.T, kind, by, column string, filter orderFilter, number int) {
 	t.Helper()
 	seen := fmt.Sprintf(`i.project_id <> %d`, f.project[2])

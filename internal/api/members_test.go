@@ -69,7 +69,8 @@ func TestMembers(t *testing.T) {
 	})
 }
 
-// A membership stops at the start of its day, and is then worked off.
+// TestMemberExpires checks that a membership ends at the start of its
+// expiration date.
 func TestMemberExpires(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -214,8 +215,9 @@ func TestNamespaces(t *testing.T) {
 	})
 }
 
-// A user who goes takes his namespace and memberships along; a hard deletion
-// takes the groups too that he alone owned.
+// TestDeleteUserWithProjects checks that the personal namespace and the memberships
+// of a deleted user are deleted; a hard deletion also deletes groups that have no
+// other owner.
 func TestDeleteUserWithProjects(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

@@ -10,7 +10,7 @@ import (
 	"svc/internal/project"
 )
 
-// becomes sends a call when all work that waits is done.
+// becomes sends a call when all background jobs are done.
 func becomes(t testing.TB, s *apptest.Server, c apptest.Call) {
 	t.Helper()
 	if err := s.Queue.Idle(t.Context()); err != nil {
@@ -19,8 +19,8 @@ func becomes(t testing.TB, s *apptest.Server, c apptest.Call) {
 	s.Check(t, c)
 }
 
-// proposed makes a branch with a commit and a merge request of it into main, and
-// gives its path.
+// proposed creates a branch with a commit and a merge request from it into main, and
+// returns the path of the merge request.
 func proposed(t testing.TB, s *apptest.Server, as string, id int64, branch, more string) string {
 	t.Helper()
 	commitTo(t, s, as, id, branch, branch+".txt", branch+"\n", "Add "+branch)
@@ -138,14 +138,15 @@ func TestMergeAccept(t *testing.T) {
 		})
 		becomes(t, s, apptest.Call{Do: "GET " + right + "?include_rebase_in_progress=true", Status: 200, Want: `{"rebase_in_progress":false,"merge_error":"Rebase failed: Rebase locally, resolve all conflicts, then push the branch."}`})
 
-		// What is pushed into the target is merged, and says what it closes.
+		// A merge request whose commits are pushed to the target branch becomes
+		// merged.
 		five := proposed(t, s, bob, id, "five", "")
 		s.Check(t, apptest.Call{Do: "DELETE " + at + "/protected_branches/main", As: alice, Status: 204})
 		s.Check(t, apptest.Call{Do: "POST " + at + "/repository/branches?branch=six&ref=five", As: alice, Status: 201})
 		six := proposed(t, s, alice, id, "six", "")
 		s.Check(t, apptest.Call{Do: "PUT " + six + "/merge", As: alice, Status: 200})
 		becomes(t, s, apptest.Call{Do: "GET " + five, Status: 200, Want: `{"state":"merged","merged_by":{"username":"alice"}}`})
-		// What is pushed to the source after it has landed keeps the branch.
+		// The source branch is not removed if it is pushed to after the merge.
 		seven := proposed(t, s, alice, id, "seven", "")
 		becomes(t, s, apptest.Call{Do: "GET " + seven, Status: 200})
 		if err := s.Queue.Stop(t.Context()); err != nil {
@@ -162,8 +163,8 @@ func TestMergeAccept(t *testing.T) {
 	})
 }
 
-// TestMergeRace merges two requests many times at once: each lands once, and
-// nothing that is merged is lost.
+// TestMergeRace merges two merge requests with many concurrent requests: each is
+// merged once, and no merged commit is lost.
 func TestMergeRace(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -186,7 +187,7 @@ func TestMergeRace(t *testing.T) {
 					switch a.Status {
 					case 200:
 						merged[path]++
-					case 405, 409: // another request merges it, or has merged it
+					case 405, 409: // another request is merging it, or has merged it
 					default:
 						t.Errorf("%s: %d %s", path, a.Status, a.Body)
 					}
@@ -209,7 +210,8 @@ func TestMergeRace(t *testing.T) {
 	})
 }
 
-// TestMergeForks proposes from forks, and looks for what others must not see.
+// TestMergeForks creates merge requests from forks, and checks that others cannot
+// see private code.
 func TestMergeForks(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -246,7 +248,7 @@ func TestMergeForks(t *testing.T) {
 			{Name: "there", Do: "GET " + at + "/repository/files/w.txt/raw?ref=main", Status: 200},
 			{Name: "another user's branch stays", Do: fmt.Sprintf("GET /projects/%d/repository/branches/work", fork.ID), As: bob, Status: 200},
 		})
-		// A fork that goes leaves what it proposed.
+		// The merge requests of a deleted fork remain.
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/merge_requests", fork.ID), As: bob, JSON: fmt.Sprintf(`{"source_branch":"secret","target_branch":"main","title":"Secret","target_project_id":%d}`, id), Status: 201})
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("DELETE /projects/%d", fork.ID), As: bob, Status: 202})
 		s.Table(t, []apptest.Call{
@@ -259,7 +261,7 @@ func TestMergeForks(t *testing.T) {
 			{Do: "GET " + at + "/repository/commits/" + secret + "/merge_requests", As: dan, Status: 404},
 			{Name: "an author who goes", Do: fmt.Sprintf("DELETE /users/%d?hard_delete=true", bobID), As: root, Status: 204},
 		})
-		// Their merge requests are deleted with them.
+		// A hard deletion of a user deletes their merge requests.
 		becomes(t, s, apptest.Call{Do: "GET " + at + "/merge_requests", As: alice, Status: 200, Want: `[]`})
 		s.Check(t, apptest.Call{Do: "GET " + at + "/events?target_type=merge_request", As: alice, Status: 200, Want: `[]`})
 	})

@@ -9,10 +9,10 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// TestAutoMergeRace lets a pipeline succeed while the source branch is pushed to,
-// the automatic merge is canceled and a user merges, all at the same time. There is
-// at most one merge, of the commit whose pipeline succeeded, and none after an
-// automatic merge was canceled that nobody merged by hand.
+// TestAutoMergeRace lets a pipeline succeed, pushes to the source branch, cancels
+// auto-merge and merges by a user, all concurrently. There is at most one merge, of
+// the commit whose pipeline succeeded, and none after auto-merge was canceled unless
+// a user merged.
 func TestAutoMergeRace(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -24,14 +24,14 @@ func TestAutoMergeRace(t *testing.T) {
 				merges++
 			}
 		}
-		// Rounds without a push and a cancel end with a merge, whichever way.
+		// Rounds without a push and a cancel end with a merge.
 		if merges == 0 {
 			t.Error("nothing was merged")
 		}
 	})
 }
 
-// raceAuto reports whether the merge request of a round was merged.
+// raceAuto runs a round and reports whether its merge request was merged.
 func (w *namedJobs) raceAuto(t *testing.T, round int) bool {
 	t.Helper()
 	s, branch := w.s, fmt.Sprintf("work-%d", round)
@@ -59,7 +59,7 @@ func (w *namedJobs) raceAuto(t *testing.T, round int) bool {
 		cancel: {Do: "POST " + one + "/cancel_merge_when_pipeline_succeeds", As: w.owner},
 		merge:  {Do: "PUT " + one + "/merge", As: w.owner},
 	}
-	// All of them, or one of them less, or the pipeline with one other.
+	// All actions, all but one, or the pipeline with one other action.
 	without := [][]int{{}, {push}, {cancel}, {push, merge}, {push, cancel}}[round%5]
 	answers := make([]apptest.Answer, len(calls))
 	start := make(chan struct{})

@@ -46,8 +46,8 @@ func TestContextCommits(t *testing.T) {
 	})
 }
 
-// TestDeploymentMerges deploys a branch three times and lists what each deployment
-// brought.
+// TestDeploymentMerges deploys a branch three times and lists the merge requests of
+// each deployment.
 func TestDeploymentMerges(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

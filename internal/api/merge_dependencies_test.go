@@ -17,7 +17,7 @@ func mergeID(t testing.TB, s *apptest.Server, as, at string) int64 {
 	return m.ID
 }
 
-// blocks is the body of a new dependency on a merge request.
+// blocks returns the body of a new dependency on a merge request.
 func blocks(t testing.TB, s *apptest.Server, as, at string) string {
 	t.Helper()
 	return fmt.Sprintf(`{"blocking_merge_request_id":%d}`, mergeID(t, s, as, at))
@@ -113,8 +113,8 @@ func TestMergeDependencyLimits(t *testing.T) {
 	})
 }
 
-// TestMergeDependencyAuto sets a blocked merge request to merge automatically: it is
-// merged when the one that it depends on is, or is deleted.
+// TestMergeDependencyAuto sets a blocked merge request to auto-merge: it is merged
+// when its dependency is merged or deleted.
 func TestMergeDependencyAuto(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

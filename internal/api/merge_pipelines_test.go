@@ -89,7 +89,7 @@ func TestMergePipelines(t *testing.T) {
 	})
 }
 
-// taken are the jobs that wait for a runner, one after the other.
+// taken yields the pending jobs, each assigned to the runner.
 func (b *bench) taken() iter.Seq[*assigned] {
 	return func(yield func(*assigned) bool) {
 		for {

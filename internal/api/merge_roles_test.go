@@ -16,7 +16,7 @@ const (
 	mergeDiscussionAt = mergeAt + "/discussions/{discussion_id}"
 )
 
-// mergeRows are the rows of merge requests. They ask for one that is not there:
+// mergeRows are the rows of merge requests. They use one that does not exist;
 // TestMergeRoles has one.
 var mergeRows = map[string]ciRow{
 	"GET /groups/{id}/merge_requests":                                   seen("/merge_requests", 200),
@@ -117,7 +117,7 @@ var (
 	})
 	mergePlaceRoles = func() map[string]placeRole {
 		rows := rowPlaceRoles(mergeRows)
-		for endpoint, row := range rows { // the settings are shown to those who read merge requests
+		for endpoint, row := range rows { // the settings are visible to users who can see merge requests
 			if strings.Contains(endpoint, ruleAt) || strings.HasSuffix(endpoint, "/projects/{id}/approvals") || strings.HasSuffix(endpoint, "/merge_request_approval_setting") {
 				row.part = true
 				rows[endpoint] = row
@@ -128,19 +128,20 @@ var (
 	}()
 )
 
-// mergeCall is a request about a merge request that is there, and who may send it.
+// mergeCall is a request about an existing merge request, and the callers that can
+// send it.
 type mergeCall struct {
 	do, json string
 	need     project.Level
 	mine     bool // also for its author and its assignee
 	open     bool // also for anonymous callers
-	refused  int  // the answer to those who may not, if it is not 403
+	refused  int  // the status for other callers, if it is not 403
 	ok       int
 }
 
-// TestMergeRoles sends requests about a merge request as everybody, to a public
-// and to a private project. It is a draft with a conflict, so that nothing that
-// is asked for happens and one will do for all.
+// TestMergeRoles sends requests about a merge request as every kind of caller, to a
+// public and to a private project. It is a draft with a conflict, so that no request
+// changes it and all can use the same one.
 func TestMergeRoles(t *testing.T) {
 	t.Parallel()
 	calls := []mergeCall{
@@ -184,7 +185,7 @@ func TestMergeRoles(t *testing.T) {
 		{do: "POST {at}/unapprove", need: project.Developer, refused: 404, ok: 201},
 		{do: "PUT {at}/reset_approvals", ok: 401},
 		{do: "PUT {at}/rebase", need: project.Developer, ok: 202},
-		{do: "DELETE {at}", need: project.Owner, ok: 412}, // it has changed since
+		{do: "DELETE {at}", need: project.Owner, ok: 412}, // it was changed since
 	}
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		levels := map[string]project.Level{
@@ -202,7 +203,7 @@ func TestMergeRoles(t *testing.T) {
 			for name, id := range ids {
 				level := levels[name]
 				if name == "author" {
-					level = project.Developer // to create it
+					level = project.Developer // required to create it
 				}
 				if level > 0 {
 					enlist(t, s, p, id, level)
@@ -228,7 +229,7 @@ func TestMergeRoles(t *testing.T) {
 						}
 					}
 					call := apptest.Call{Do: strings.Replace(c.do, "{at}", at, 1), JSON: c.json, As: tokens[name], Header: map[string]string{"If-Unmodified-Since": "Mon, 01 Jan 2024 00:00:00 GMT"}}
-					if got := s.Send(t, call); got.Status != want && (c.ok != 202 || got.Status != 409) { // another request rebases it
+					if got := s.Send(t, call); got.Status != want && (c.ok != 202 || got.Status != 409) { // another request is rebasing it
 						t.Errorf("%s as %s, %s: status %d, want %d: %s", c.do, name, visibility, got.Status, want, got.Body)
 					}
 				}
@@ -237,9 +238,9 @@ func TestMergeRoles(t *testing.T) {
 	})
 }
 
-// TestMergeCutOff leaves what a server leaves that is killed when the target has
-// moved and nothing is recorded: the merge is recorded at the next start. What
-// had not moved can be merged then.
+// TestMergeCutOff creates the state after a crash during a merge. If the target
+// branch was updated, the merge is recorded at the next start; otherwise it can be
+// merged again later.
 func TestMergeCutOff(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -274,7 +275,7 @@ func TestMergeCutOff(t *testing.T) {
 			{Name: "the one who was killed may still be at it", Do: "PUT " + still + "/merge", As: token, Status: 409},
 		})
 		s.Clock.Move(11 * time.Minute)
-		// A push that was cut off is recorded after the one that came next.
+		// A push whose recording was interrupted is recorded after a later push.
 		base := r.Tip("refs/heads/still")
 		first := commitTo(t, s, token, id, "still", "still.txt", "first\n", "First")
 		last := commitTo(t, s, token, id, "still", "still.txt", "last\n", "Last")

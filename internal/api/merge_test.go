@@ -9,8 +9,8 @@ import (
 	"svc/internal/project"
 )
 
-// commitTo commits a file to a branch by the API, which records it as a push;
-// a branch that is not there begins at main.
+// commitTo commits a file to a branch by the API, which records a push; a new branch
+// starts at main.
 func commitTo(t testing.TB, s *apptest.Server, as string, id int64, branch, path, content, message string) string {
 	t.Helper()
 	start, from, action := `"start_branch":"main",`, "main", "create"
@@ -26,7 +26,7 @@ func commitTo(t testing.TB, s *apptest.Server, as string, id int64, branch, path
 	return made.ID
 }
 
-// code makes a project with a first commit on main.
+// code creates a project with a first commit on main.
 func code(t testing.TB, s *apptest.Server, as, name, more string) int64 {
 	t.Helper()
 	id := newProject(t, s, as, name, more)
@@ -135,8 +135,8 @@ func TestMergeRequests(t *testing.T) {
 				Want: `[{"action_name":"reopened","target_iid":1},{"action_name":"closed"},{"action_name":"opened","target_iid":2,"target_title":"Other"},{"action_name":"opened","target_iid":1,"target_type":"MergeRequest","target_title":"Work"}]`},
 		})
 		second := commitTo(t, s, bob, id, "work", "b.txt", "two and more\n", "More b")
-		// One who collects the first version looks at it for so long that
-		// another has collected the second meanwhile.
+		// A job that collects the first version takes so long that another has
+		// collected the second version in the meantime.
 		becomes(t, s, apptest.Call{Do: "GET " + at + "/1", Status: 200})
 		if _, err := s.DB.ExecContext(t.Context(), `UPDATE merge_request_versions SET collected = FALSE WHERE head_sha = ?`, first); err != nil {
 			t.Fatal(err)

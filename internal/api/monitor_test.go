@@ -12,15 +12,15 @@ import (
 	"svc/internal/project"
 )
 
-// monitorRows are the rows of alerts, of error tracking, and of exports of groups.
+// monitorRows returns the rows of alerts, error tracking and exports of groups.
 func monitorRows(t *testing.T) map[string]ciRow {
 	t.Helper()
 	return joined(t, alertRows, errorRows, transferRows)
 }
 
-// TestMonitorTokens asks the endpoints of alerts, error tracking and exports with
-// the credentials that TestPlaceRoles does not know. TestJobTokenMatrix has the
-// tokens of jobs.
+// TestMonitorTokens sends requests to the endpoints of alerts, error tracking and
+// exports with credentials that TestPlaceRoles does not use. Job tokens are in
+// TestJobTokenMatrix.
 func TestMonitorTokens(t *testing.T) {
 	t.Parallel()
 	rows := monitorRows(t)
@@ -33,10 +33,10 @@ func TestMonitorTokens(t *testing.T) {
 		for i, tt := range []struct {
 			who     string
 			token   func(group, id int64) string
-			status  int           // to everything, unless 0
-			scope   bool          // it reads alone
-			project project.Level // what it is in the project
-			group   project.Level // and in the group above
+			status  int           // for all requests, unless 0
+			scope   bool          // read-only
+			project project.Level // role in the project
+			group   project.Level // role in the group of the project
 		}{
 			{who: "an auditor", token: func(int64, int64) string { return auditor }, status: 403},
 			{who: "a deploy token", status: 401, token: func(_, id int64) string {
@@ -79,10 +79,10 @@ func TestMonitorTokens(t *testing.T) {
 					want = 403
 				}
 				var got apptest.Answer
-				if r.bad { // without a file it would be refused before the rights are asked
+				if r.bad { // without a file it would be refused before permissions are checked
 					got = sendFile(t, s, method+" "+at+r.path, token)
 					if want == r.ok {
-						want = 404 // of the alert
+						want = 404 // the alert does not exist
 					}
 				} else {
 					got = s.Send(t, apptest.Call{Do: method + " " + at + r.path, JSON: r.json, As: token})
@@ -95,14 +95,15 @@ func TestMonitorTokens(t *testing.T) {
 	})
 }
 
-// botToken makes an access token of a project or group.
+// botToken creates an access token of a project or group.
 func botToken(t *testing.T, s *apptest.Server, as, places string, id int64, level project.Level, scope string) string {
 	t.Helper()
 	body := fmt.Sprintf(`{"name":"t","scopes":["%s"],"access_level":%d}`, scope, level)
 	return secretOf(t, s, as, fmt.Sprintf("POST /%s/%d/access_tokens", places, id), body, 201).Token
 }
 
-// inOrder gives the endpoints so that none changes what a later one answers.
+// inOrder returns the endpoints in an order in which none changes the responses of
+// later ones.
 func inOrder(rows map[string]ciRow) []string {
 	methods := []string{"GET", "PATCH", "DELETE", "POST", "PUT"}
 	return slices.SortedFunc(maps.Keys(rows), func(a, b string) int {
@@ -115,8 +116,8 @@ func inOrder(rows map[string]ciRow) []string {
 	})
 }
 
-// TestMonitorAudit makes each change that there is in alerts, error tracking and
-// transfers of groups, and looks for its event.
+// TestMonitorAudit makes every change of alerts, error tracking and transfers of
+// groups, and checks for its audit event.
 func TestMonitorAudit(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

@@ -11,7 +11,7 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// namedJobs is a server whose jobs the test ends one by one, by name.
+// namedJobs is a server whose jobs the test ends individually, by name.
 type namedJobs struct {
 	*bench
 	held map[string]*assigned
@@ -22,8 +22,8 @@ func newNamedJobs(t testing.TB, s *apptest.Server, yaml string) *namedJobs {
 	return &namedJobs{newBench(t, s, yaml), map[string]*assigned{}}
 }
 
-// push commits files to a branch and gives the newest pipeline of it, 0 when
-// there is none.
+// push commits files to a branch and returns its latest pipeline, or 0 if there is
+// none.
 func (w *namedJobs) push(branch, message string, files map[string]string) int64 {
 	w.t.Helper()
 	return w.pushTo(w.project, branch, message, files)
@@ -68,8 +68,8 @@ func (w *namedJobs) pushTo(project int64, branch, message string, files map[stri
 	return list[0].ID
 }
 
-// statesIn gives the jobs of a pipeline, bridges too, with their states in the
-// order of their names: "a:success b:created".
+// statesIn returns the jobs of a pipeline, including trigger jobs, with their
+// states, sorted by name: "a:success b:created".
 func (w *namedJobs) statesIn(project, pipeline int64) string {
 	w.t.Helper()
 	var all []string
@@ -84,8 +84,8 @@ func (w *namedJobs) statesIn(project, pipeline int64) string {
 	return strings.Join(all, " ")
 }
 
-// see compares the states of the jobs and of the pipeline itself, which stands
-// before a bar.
+// see compares the state of the pipeline and the states of its jobs: "running |
+// a:success b:created".
 func (w *namedJobs) see(pipeline int64, want string) {
 	w.t.Helper()
 	w.seeIn(w.project, pipeline, want)
@@ -100,7 +100,7 @@ func (w *namedJobs) seeIn(project, pipeline int64, want string) {
 	}
 }
 
-// job gives the id of the newest job of a name in a pipeline.
+// job returns the ID of the latest job with a name in a pipeline.
 func (w *namedJobs) job(pipeline int64, name string) int64 {
 	w.t.Helper()
 	var list []struct {
@@ -121,7 +121,7 @@ func (w *namedJobs) at(method, path string, args ...any) string {
 	return method + " " + w.bench.at(path, args...)
 }
 
-// pick takes all jobs that wait for a runner; they run then.
+// pick assigns all pending jobs to the runner.
 func (w *namedJobs) pick() {
 	w.t.Helper()
 	for {
@@ -138,8 +138,8 @@ func (w *namedJobs) pick() {
 	}
 }
 
-// end ends jobs that run, after taking what waits: "success" or "failed", with
-// more JSON members.
+// end runs the pending jobs and ends the named ones with a state, "success" or
+// "failed"; more has other JSON members.
 func (w *namedJobs) end(state, more string, names ...string) {
 	w.t.Helper()
 	w.pick()
@@ -160,7 +160,7 @@ func (w *namedJobs) act(job int64, action string, status int, want string) appte
 	return w.s.Check(w.t, apptest.Call{Do: w.at("POST", "/jobs/%d/%s", job, action), As: w.owner, Status: status, Want: want})
 }
 
-// sweep does what time asks for, as the queue does every few seconds.
+// sweep does the periodic work of CI, such as timeouts.
 func (w *namedJobs) sweep() {
 	w.t.Helper()
 	if err := w.s.CI.Sweep(w.t.Context()); err != nil {
@@ -169,7 +169,7 @@ func (w *namedJobs) sweep() {
 	w.settled()
 }
 
-// variable gives what a job sees as the value of a variable.
+// variable returns the value of a variable of a job.
 func (j *assigned) variable(key string) string {
 	for _, v := range j.Variables {
 		if v.Key == key {
@@ -179,7 +179,7 @@ func (j *assigned) variable(key string) string {
 	return ""
 }
 
-// sha is the head of a branch.
+// sha returns the head of a branch.
 func (w *namedJobs) sha(branch string) string {
 	w.t.Helper()
 	var found struct{ Commit struct{ ID string } }

@@ -2,8 +2,8 @@ package api_test
 
 import "svc/internal/project"
 
-// notificationRows are what everybody says for himself of the places that he
-// sees.
+// notificationRows are the rows of notification settings of projects and groups,
+// which users set for themselves.
 var notificationRows = func() map[string]ciRow {
 	rows := map[string]ciRow{}
 	for _, at := range []string{"/projects/{id}", "/groups/{id}"} {

@@ -25,7 +25,7 @@ func challenge() string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// client is an application with the browser of a user who authorizes it.
+// client is an application and the user who authorizes it.
 type client struct {
 	*oauth.Application
 	s  *apptest.Server
@@ -50,7 +50,8 @@ func newClient(t *testing.T, s *apptest.Server, userID int64, n oauth.NewApplica
 	return &client{app, s, actor.Actor{ID: userID, Username: "alice", Name: "alice"}}
 }
 
-// code has the user agree. With pkce the request carries a challenge.
+// code authorizes the application and returns the code. With pkce, the request has a
+// challenge.
 func (c *client) code(t *testing.T, pkce bool, scope string) string {
 	t.Helper()
 	values := url.Values{"client_id": {c.UID}, "redirect_uri": {callback}, "response_type": {"code"}, "scope": {scope}, "state": {"s"}, "nonce": {"n-1"}}
@@ -73,8 +74,8 @@ func (c *client) code(t *testing.T, pkce bool, scope string) string {
 	return back.Query().Get("code")
 }
 
-// exchange is the form that exchanges a code, changed by pairs of names and
-// values; the value "-" takes a parameter away.
+// exchange returns the form that exchanges a code, with changes as pairs of names
+// and values; the value "-" removes a parameter.
 func (c *client) exchange(code string, changes ...string) url.Values {
 	return changed(url.Values{
 		"grant_type": {"authorization_code"}, "client_id": {c.UID}, "client_secret": {c.Secret}, "code": {code}, "redirect_uri": {callback},
@@ -102,7 +103,7 @@ type tokensAnswer struct {
 	ID      string `json:"id_token"`
 }
 
-// tokens lets the application in and gives what it gets.
+// tokens authorizes the application and returns its tokens.
 func (c *client) tokens(t *testing.T, scope string) tokensAnswer {
 	t.Helper()
 	return c.ask(t, c.exchange(c.code(t, false, scope)))
@@ -173,7 +174,8 @@ func TestOAuthCode(t *testing.T) {
 	})
 }
 
-// TestOAuthCodeAttacks tries to get tokens with the code of another.
+// TestOAuthCodeAttacks tries to get tokens with the code of another client or with a
+// wrong verifier.
 func TestOAuthCodeAttacks(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -195,7 +197,7 @@ func TestOAuthCodeAttacks(t *testing.T) {
 			{Name: "a short verifier", Do: "POST //oauth/token", Form: c.exchange(pkce, "code_verifier", codeVerifier[:42]), Status: 400, Want: refusedGrant},
 			{Name: "a verifier of other letters", Do: "POST //oauth/token", Form: c.exchange(pkce, "code_verifier", codeVerifier+"+"), Status: 400, Want: refusedGrant},
 			{Name: "a public client without a verifier", Do: "POST //oauth/token", Form: public.exchange(ofPublic, "client_secret", "-"), Status: 400, Want: refusedGrant},
-			// Nothing of this has used the codes up.
+			// The refused requests have not used the codes up.
 			{Name: "plain", Do: "POST //oauth/token", Form: c.exchange(plain), Status: 200},
 			{Name: "pkce", Do: "POST //oauth/token", Form: c.exchange(pkce, "client_secret", "-", "code_verifier", codeVerifier), Status: 200},
 			{Name: "public", Do: "POST //oauth/token", Form: public.exchange(ofPublic, "client_secret", "-", "code_verifier", codeVerifier), Status: 200},
@@ -225,15 +227,15 @@ func TestOAuthCodeAttacks(t *testing.T) {
 	})
 }
 
-// TestOAuthCodeRace exchanges one code many times at once: at most one gets
-// tokens, and those have ended when the others are told.
+// TestOAuthCodeRace exchanges one code with many concurrent requests: at most one
+// gets tokens, and these are revoked when the others are refused.
 func TestOAuthCodeRace(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		id, _ := s.User(t, "alice")
 		c := newClient(t, s, id, oauth.NewApplication{Confidential: true})
-		// With openid, because to sign takes a while: so all of them have seen
-		// the code unused.
+		// With openid, signing takes time, so that all requests read the code before
+		// it is used.
 		form := c.exchange(c.code(t, false, "openid read_user"))
 		type result struct {
 			status int
@@ -299,7 +301,7 @@ func TestOAuthRefresh(t *testing.T) {
 		})
 
 		made := c.ask(t, c.exchange(c.code(t, true, "api"), "client_secret", "-", "code_verifier", codeVerifier))
-		made = c.ask(t, c.refresh(made.Refresh, "client_secret", "-")) // a client of PKCE has no secret to send
+		made = c.ask(t, c.refresh(made.Refresh, "client_secret", "-")) // a client with PKCE has no secret
 		s.Check(t, apptest.Call{Do: "POST //oauth/token", Form: c.refresh(made.Refresh, "client_secret", "wrong"), Status: 401})
 		s.Clock.Move(181 * 24 * time.Hour)
 		s.Check(t, apptest.Call{Name: "half a year later", Do: "POST //oauth/token", Form: c.refresh(made.Refresh, "client_secret", "-"), Status: 400, Want: refusedGrant})
@@ -363,7 +365,8 @@ func TestOAuthPassword(t *testing.T) {
 		}
 		s.Check(t, apptest.Call{Name: "not forgiven by a wrong password", Do: "POST //oauth/token", Form: login("alice", "scope", "sudo read_user"), Status: 200, Want: `{"scope":"sudo read_user"}`})
 
-		// Ten a minute for an address and a login, right or wrong.
+		// The limit is ten attempts a minute for an address and a login, including
+		// successful ones.
 		s.User(t, "hasty")
 		s.Clock.Stop()
 		for i := range 10 {
@@ -371,7 +374,7 @@ func TestOAuthPassword(t *testing.T) {
 		}
 		late := s.Check(t, apptest.Call{Name: "too often", Do: "POST //oauth/token", Form: login("HASTY"), Status: 429, Want: `{"error":"temporarily_unavailable"}`,
 			WantHeader: map[string]string{"RateLimit-Limit": "10"}})
-		if n, err := strconv.Atoi(late.Header.Get("Retry-After")); err != nil || n < 1 || n > 6 { // some of the six seconds have gone by
+		if n, err := strconv.Atoi(late.Header.Get("Retry-After")); err != nil || n < 1 || n > 6 { // up to six seconds, some of which have passed
 			t.Errorf("Retry-After is %q", late.Header.Get("Retry-After"))
 		}
 		s.Check(t, apptest.Call{Name: "another login", Do: "POST //oauth/token", Form: login("nobody"), Status: 400})

@@ -108,7 +108,7 @@ func TestOAuthRevoke(t *testing.T) {
 			{Name: "has ended", Do: "GET /user", Header: bearer(password.Access), Status: 401},
 		})
 
-		// What becomes of the application becomes of its tokens.
+		// Tokens of a disabled or deleted application become invalid.
 		third := c.tokens(t, "api")
 		ofOther := other.tokens(t, "api")
 		late := other.code(t, false, "api")

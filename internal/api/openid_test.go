@@ -35,8 +35,7 @@ func TestOAuthDiscovery(t *testing.T) {
 	})
 }
 
-// TestOAuthOpenID signs in by OpenID Connect and reads what is told of the
-// user.
+// TestOAuthOpenID signs in by OpenID Connect and checks the claims about the user.
 func TestOAuthOpenID(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -130,7 +129,7 @@ func TestOAuthOpenID(t *testing.T) {
 	})
 }
 
-// openJWT checks a token by a public key, as others do.
+// openJWT verifies a token with a public key and returns its header and claims.
 func openJWT(t *testing.T, token, n, e string) (head, claims map[string]any) {
 	t.Helper()
 	raw := func(text string) []byte {

@@ -8,8 +8,8 @@ import (
 
 const terraformAt = "/projects/{id}/terraform/state/{name}"
 
-// operateRows are the rows of Terraform states, feature flags, protected environments
-// and freeze periods.
+// operateRows are the rows of Terraform states, feature flags, protected
+// environments and freeze periods.
 var operateRows = map[string]ciRow{
 	"GET " + terraformAt:                           doneBy(project.Developer, "/terraform/state/none", "", 404),
 	"POST " + terraformAt:                          doneBy(project.Maintainer, "/terraform/state/saved", `{"serial":1}`, 200),
@@ -72,7 +72,7 @@ var operateRows = map[string]ciRow{
 	"DELETE /projects/{id}/feature_flags_user_lists/{iid}":    doneBy(project.Developer, "/feature_flags_user_lists/999999", "", 404),
 }
 
-// attributeRows are the rows of custom attributes, which are for administrators.
+// attributeRows returns the rows of custom attributes, which are for administrators.
 func attributeRows() map[string]ciRow {
 	rows := map[string]ciRow{}
 	for _, at := range []string{"/projects/{id}", "/groups/{id}"} {
@@ -84,7 +84,7 @@ func attributeRows() map[string]ciRow {
 	return rows
 }
 
-// instanceRows are the rows of what belongs to no project.
+// instanceRows are the rows of endpoints that belong to no project.
 var instanceRows = map[string]role{
 	"GET /broadcast_messages":                 openAPI("GET /broadcast_messages"),
 	"GET /broadcast_messages/{message_id}":    {"GET /broadcast_messages/999999", "", 404, 404, 404, 404, 403},

@@ -11,7 +11,7 @@ const (
 	packageRuleAt = "/projects/{id}/packages/protection/rules"
 )
 
-// packageRows are the rows of packages. Most ask for a package that is not there.
+// packageRows are the rows of packages. Most use a package that does not exist.
 var packageRows = map[string]ciRow{
 	"GET /projects/{id}/packages":                                                 {path: "/packages", open: true, most: true, ok: 200},
 	"GET /projects/{id}/packages/{package_id}":                                    {path: "/packages/999999", open: true, most: true, ok: 404},
@@ -52,7 +52,7 @@ var packageRows = map[string]ciRow{
 	"GET /groups/{id}/-/packages/pypi/files/{sha256}/{file_identifier}": {path: "/-/packages/pypi/files/00/none.whl", open: true, ok: 404},
 }
 
-// auditRows are the endpoints of npm audit, which read what is not stored here.
+// auditRows are the endpoints of npm audit, which read data that is not stored here.
 var auditRows = []string{"/npm/v1/security/advisories/bulk", "/npm/v1/security/audits/quick"}
 
 var (

@@ -21,7 +21,7 @@ import (
 	"svc/internal/waittest"
 )
 
-// sendRaw sends a body as it is.
+// sendRaw sends a body without encoding it.
 func sendRaw(t *testing.T, s *apptest.Server, do string, header map[string]string, body io.Reader) apptest.Answer {
 	t.Helper()
 	method, path, _ := strings.Cut(do, " ")
@@ -51,7 +51,7 @@ func wantRaw(t *testing.T, s *apptest.Server, do string, header map[string]strin
 	return got
 }
 
-// npmDocument is what npm publish sends.
+// npmDocument returns the document that npm publish sends.
 func npmDocument(name, version, tag, content string, manifest map[string]any) string {
 	sum1, sum512 := sha1.Sum([]byte(content)), sha512.Sum512([]byte(content))
 	m := map[string]any{"name": name, "version": version, "readme": strings.Repeat("long ", 100), "dist": map[string]any{
@@ -69,7 +69,7 @@ func npmDocument(name, version, tag, content string, manifest map[string]any) st
 	return string(text)
 }
 
-// pypiForm is what twine sends.
+// pypiForm returns the form that twine sends, and its content type.
 func pypiForm(t *testing.T, name, version, file, content string, more map[string]string) (string, string) {
 	t.Helper()
 	var body bytes.Buffer
@@ -144,7 +144,7 @@ func TestGenericPackages(t *testing.T) {
 			}
 		}
 
-		// Content is stored once, and removed when nothing refers to it.
+		// Content is stored once, and deleted when no file refers to it.
 		var blobs, released int
 		count := func() (n int) {
 			if err := s.DB.QueryRowContext(t.Context(), `SELECT count(*) FROM package_blobs`).Scan(&n); err != nil {
@@ -170,7 +170,7 @@ func TestGenericPackages(t *testing.T) {
 		if released = count(); released != 1 {
 			t.Errorf("%d blobs after the sweep, want 1", released)
 		}
-		// Two files have the same content: deleting one keeps it.
+		// Two files have the same content: deleting one keeps the content.
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("DELETE %s/package_files/%d", pkg, files[2].ID), As: alice, Status: 204})
 		s.Clock.Move(2 * time.Minute)
 		if err := s.Packages.Sweep(t.Context()); err != nil {
@@ -191,7 +191,7 @@ func TestGenericPackages(t *testing.T) {
 			{Name: "get", Do: "GET " + pkg, As: alice, Status: 200, Want: `{"name":"tool","versions":[],"_links":{"web_path":"<any>","delete_api_path":"<any>"}}`},
 		})
 
-		// Tokens: their scopes decide.
+		// The scopes of tokens.
 		tokens := map[string]string{}
 		for _, scope := range []string{"read_package_registry", "write_package_registry", "read_repository"} {
 			var made struct{ Token string }
@@ -288,7 +288,7 @@ func TestGenericPackages(t *testing.T) {
 		wantRaw(t, s, "PUT "+file, private(alice), "x", 404)
 		wantRaw(t, s, "GET "+file, map[string]string{"Deploy-Token": tokens["read_package_registry"]}, "", 404)
 
-		// The content goes with the project.
+		// The content is deleted with the project.
 		s.Check(t, apptest.Call{Do: "PUT /application/settings?deletion_adjourned_period=0", As: root, Status: 200})
 		s.Check(t, apptest.Call{Do: "DELETE " + at, As: alice, Status: 202})
 		s.Settled(t)
@@ -353,7 +353,7 @@ func TestNPMPackages(t *testing.T) {
 		wantRaw(t, s, "PUT "+name, bearer, `{"name":"@scope/lib","versions":{"1.0.0":{"deprecated":""}}}`, 200)
 		s.Check(t, apptest.Call{Do: "GET " + name, Status: 200, Not: []string{"use 2"}})
 
-		// A package of a private project is not found by others.
+		// A package of a private project is not visible to other users.
 		wantRaw(t, s, fmt.Sprintf("PUT /projects/%d/packages/npm/@scope%%2fprivate", q.ID), bearer, npmDocument("@scope/private", "1.0.0", "latest", "p", nil), 200)
 		wantRaw(t, s, fmt.Sprintf("PUT /projects/%d/packages/npm/unscoped", q.ID), bearer, npmDocument("unscoped", "1.0.0", "latest", "p", nil), 200)
 		s.Table(t, []apptest.Call{
@@ -367,7 +367,7 @@ func TestNPMPackages(t *testing.T) {
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /groups/%d/deploy_tokens", g), As: alice, JSON: `{"name":"d","scopes":["read_package_registry"]}`, Status: 201}).JSON(t, &made)
 		wantRaw(t, s, fmt.Sprintf("GET /groups/%d/-/packages/npm/@scope%%2fprivate", g), map[string]string{"Authorization": "Bearer " + made.Token}, "", 200)
 
-		// What is not a document.
+		// Invalid documents.
 		for _, bad := range []string{
 			``, `null`, `[]`, `{`, `{"name":"@scope/lib"`, `{"name":"other","versions":{"1.0.0":{}}}`, `{"versions":[]}`, `{"versions":{"1.0.0":[]}}`,
 			strings.Replace(npmDocument("@scope/lib", "3.0.0", "latest", "x", nil), `"shasum":"`, `"shasum":"0`, 1),
@@ -448,7 +448,7 @@ func TestNPMPackages(t *testing.T) {
 	})
 }
 
-// endless is a text of one character that does not end.
+// endless is an infinite reader of one byte.
 type endless byte
 
 // Read implements io.Reader.
@@ -501,7 +501,7 @@ func TestPyPIPackages(t *testing.T) {
 			}
 		}
 
-		// A rule protects all spellings of a name.
+		// A protection rule matches all spellings of a name.
 		id, dev := s.User(t, "dev")
 		maintID, maint := s.User(t, "maint")
 		var list []struct{ ID int64 }
@@ -555,8 +555,8 @@ func TestPackageJobTokens(t *testing.T) {
 	})
 }
 
-// TestListPackages lists the packages of a project by type and version, and those of a
-// group, with packages of others between them.
+// TestListPackages lists the packages of a project by type and version, and those of
+// a group, with packages of other projects in between.
 func TestListPackages(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

@@ -110,7 +110,7 @@ func TestPagesDomains(t *testing.T) {
 	})
 }
 
-// multipartOf makes a request with files.
+// multipartOf returns a multipart request with files.
 func multipartOf(t *testing.T, method, address, token string, files map[string]string) *http.Request {
 	t.Helper()
 	var body bytes.Buffer
@@ -136,7 +136,7 @@ func multipartOf(t *testing.T, method, address, token string, files map[string]s
 	return r
 }
 
-// fakeDNS answers with the records that the test has set.
+// fakeDNS is a resolver with the records that the test has set.
 type fakeDNS struct {
 	mu      sync.Mutex
 	records map[string]string

@@ -2,8 +2,8 @@ package api_test
 
 import "svc/internal/project"
 
-// pagesRows are the rows of sites and their domains. Most ask for a domain that
-// is not there.
+// pagesRows are the rows of Pages sites and their domains. Most use a domain that
+// does not exist.
 var pagesRows = map[string]ciRow{
 	"GET /projects/{id}/pages":                         doneBy(project.Maintainer, "/pages", "", 200),
 	"PATCH /projects/{id}/pages":                       doneBy(project.Maintainer, "/pages", `{"pages_https_only":false}`, 200),
@@ -19,7 +19,7 @@ var pagesRows = map[string]ciRow{
 var (
 	pagesRoles = rowRoles(pagesRows, map[string]role{
 		"GET /pages/domains": adminRead("GET /pages/domains"),
-		// Pages are for members unless the project says otherwise.
+		// By default, sites are visible to members only.
 		"GET /projects/{id}/pages_access": {"GET /projects/{project}/pages_access", "", 404, 404, 200, 200, 403},
 	})
 	pagesPlaceRoles = func() map[string]placeRole {

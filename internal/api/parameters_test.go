@@ -12,8 +12,7 @@ import (
 	"svc/internal/project"
 )
 
-// TestRefusedParameters sends documented parameters of features that do not exist
-// here.
+// TestRefusedParameters sends parameters of features that svc does not have.
 func TestRefusedParameters(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -54,14 +53,15 @@ func TestRefusedParameters(t *testing.T) {
 	})
 }
 
-// TestRefusedParameterList sends every parameter that parameters.txt says is refused.
+// TestRefusedParameterList sends every parameter that is listed as refused in
+// parameters.txt.
 func TestRefusedParameterList(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("parameters.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := apptest.Start(t, dbtest.SQLite(t)) // the parameters are refused before the database is asked
+	s := apptest.Start(t, dbtest.SQLite(t)) // the parameters are refused before any query
 	placeholder := regexp.MustCompile(`\{[^}]*\}`)
 	sent := 0
 	for line := range strings.Lines(string(text)) {
@@ -121,8 +121,8 @@ func TestProjectShape(t *testing.T) {
 	})
 }
 
-// TestDefaultBranchProtection protects the default branches of new projects as groups
-// and the instance have it.
+// TestDefaultBranchProtection checks that the default branches of new projects get
+// the protection set in groups and the instance.
 func TestDefaultBranchProtection(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -158,7 +158,7 @@ func TestDefaultBranchProtection(t *testing.T) {
 	})
 }
 
-// TestPreventForking keeps forks inside a group.
+// TestPreventForking checks that projects of a group cannot be forked outside it.
 func TestPreventForking(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -173,7 +173,8 @@ func TestPreventForking(t *testing.T) {
 	})
 }
 
-// TestRateLimitText answers with the text that an administrator has set.
+// TestRateLimitText checks that refused requests get the text that an administrator
+// has set.
 func TestRateLimitText(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

@@ -47,7 +47,7 @@ last: {stage: two, script: [x]}
 			}
 		}
 		s.Check(t, apptest.Call{Do: w.at("GET", "/pipelines/%d/bridges?scope=success", p), As: w.owner, Status: 200, Want: `[{"name":"free"}]`})
-		// Both pipelines have a job of that name: end each.
+		// Both pipelines have a job with this name: end each.
 		for _, id := range made {
 			if id == made["bound"] {
 				continue
@@ -94,7 +94,7 @@ toodeep: {trigger: {include: child.yml}, allow_failure: true}
 			t.Fatalf("%d children", len(list))
 		}
 		child, grandchild := list[1].ID, list[0].ID
-		s.Check(t, apptest.Call{Do: w.at("GET", "/pipelines"), As: w.owner, Status: 200, Want: `[{"source":"push"}]`}) // children are not listed
+		s.Check(t, apptest.Call{Do: w.at("GET", "/pipelines"), As: w.owner, Status: 200, Want: `[{"source":"push"}]`}) // child pipelines are not listed
 		w.see(child, "running | deeper:running inner:pending")
 		w.see(grandchild, "running | leaf:pending toodeep:failed")
 		w.pick()
@@ -106,7 +106,7 @@ toodeep: {trigger: {include: child.yml}, allow_failure: true}
 		w.end("failed", "", "produced")
 		w.see(p, "failed | dynamic:failed generate:success local:success missing:failed")
 
-		// With its parent a child is canceled, and removed.
+		// A child pipeline is canceled and deleted with its parent.
 		q := w.push("main", "two", map[string]string{"x": "1"})
 		s.Check(t, apptest.Call{Do: w.at("POST", "/pipelines/%d/cancel", q), As: w.owner, Status: 200})
 		w.settled()
@@ -187,8 +187,8 @@ review: {script: [x], environment: review/one}
 		}
 		w.end("success", "", "plain", "review")
 
-		// What is given with a pipeline wins; protected ones stay away from
-		// branches that are not.
+		// Variables of a pipeline take precedence; protected variables are not
+		// passed to unprotected branches.
 		s.Check(t, apptest.Call{Do: w.at("POST", "/repository/branches?branch=side&ref=main"), As: w.owner, Status: 201})
 		w.settled()
 		w.pick()
@@ -211,8 +211,8 @@ review: {script: [x], environment: review/one}
 	})
 }
 
-// TestBridgeFollowsPipeline brings the pipeline of a trigger job to each of its
-// ends, and back.
+// TestBridgeFollowsPipeline checks that a trigger job gets the state of its
+// downstream pipeline, also when that is retried.
 func TestBridgeFollowsPipeline(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -236,23 +236,23 @@ last: {stage: two, script: [x]}
 		w.end("success", "", "job")
 		w.see(p, "running | bound:success last:pending")
 
-		// A pipeline that is removed has no end to wait for.
+		// The trigger job fails if its downstream pipeline is deleted.
 		q := w.push("main", "two", map[string]string{"x": "1"})
 		s.Check(t, apptest.Call{Do: w.at("GET", "/pipelines/%d/bridges", q), As: w.owner, Status: 200}).JSON(t, &bridges)
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("DELETE /projects/%d/pipelines/%d", other, bridges[0].Downstream.ID), As: w.owner, Status: 204})
 		w.settled()
 		w.see(q, "failed | bound:failed last:skipped")
 
-		// A commit that wants no pipeline of its push may have one that is
-		// asked for.
+		// A commit with [skip ci] gets no pipeline for its push, but a trigger job
+		// can create one.
 		w.pushTo(other, "main", "not this [skip ci]", map[string]string{"x": "1"})
 		r := w.push("main", "three", map[string]string{"x2": "2"})
 		w.see(r, "running | bound:running last:created")
 	})
 }
 
-// TestMirrorPipeline has a job show the state of the newest pipeline of another
-// project.
+// TestMirrorPipeline checks a job that shows the state of the latest pipeline of
+// another project.
 func TestMirrorPipeline(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -271,7 +271,8 @@ func TestMirrorPipeline(t *testing.T) {
 		w.see(p, "running | last:pending shown:success")
 		w.end("success", "", "last")
 
-		// What is over is shown at once, and what is removed has failed.
+		// The state of a finished pipeline is shown at once; if the pipeline is
+		// deleted, the job fails.
 		q := w.push("main", "two", map[string]string{"x2": "1"})
 		w.see(q, "running | last:pending shown:success")
 		second := w.pushTo(other, "main", "two", map[string]string{"y": "1"})

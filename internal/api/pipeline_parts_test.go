@@ -42,7 +42,7 @@ deploy: {script: [x], resource_group: "$CI_DEFAULT_BRANCH/box"}
 		w.see(second, "failed | deploy:failed")
 		s.Check(t, apptest.Call{Do: "GET " + group + "/main%2Fbox/current_job", As: w.owner, Status: 404})
 
-		// The oldest comes first, also when it is not ready yet.
+		// The oldest job comes first, even if it is not ready yet.
 		s.Check(t, apptest.Call{Do: "PUT " + group + "/main%2Fbox?process_mode=oldest_first", As: w.owner, Status: 200})
 		slow := w.push("main", "slow", map[string]string{".gitlab-ci.yml": `
 workflow: {auto_cancel: {on_new_commit: none}}
@@ -101,7 +101,8 @@ halt: {stage: stop, script: [x], when: manual, environment: {name: "review/$CI_C
 		w.act(w.job(p, "live"), "retry", 201, "")
 		w.end("success", "", "live")
 		w.see(p, "success | halt:manual live:success review:success")
-		// Who may not run jobs on main does not start the one that stops it.
+		// A user who cannot run jobs on main cannot start the job that stops the
+		// environment.
 		bobID, bob := s.User(t, "bob")
 		member(t, s, w.owner, w.project, bobID, 30)
 		s.Table(t, []apptest.Call{
@@ -110,7 +111,7 @@ halt: {stage: stop, script: [x], when: manual, environment: {name: "review/$CI_C
 			{Do: fmt.Sprintf("GET %s/%d", at, review), As: bob, Status: 200, Want: `{"state":"available"}`},
 			{Do: w.at("DELETE", "/protected_branches/main"), As: w.owner, Status: 204},
 		})
-		// Its time comes: the job that stops it runs.
+		// The environment expires: the job that stops it runs.
 		s.Clock.Move(49 * time.Hour)
 		w.sweep()
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("GET %s/%d", at, review), As: w.owner, Status: 200, Want: `{"state":"stopping"}`})
@@ -185,7 +186,7 @@ func TestTriggers(t *testing.T) {
 				t.Errorf("%s is %q, want %q", key, got, want)
 			}
 		}
-		// A job that runs may start one too.
+		// A running job can also trigger a pipeline, with its job token.
 		s.Check(t, apptest.Call{Do: "POST " + start + "?ref=main&token=" + w.held["a"].Token, Status: 201, Want: `{"source":"pipeline"}`})
 		token := w.held["a"].Token
 		w.update(w.held["a"], 200, `{"state":"success"}`)
@@ -225,7 +226,8 @@ func TestPipelineSchedules(t *testing.T) {
 			{Do: "DELETE " + one, As: bob, Status: 403},
 			{Do: "POST " + one + "/take_ownership", As: bob, Status: 403},
 			{Do: "POST " + one + "/play", As: bob, Status: 403}, // main is protected
-			// Its pipelines run in the name of alice: another Maintainer takes it over first.
+			// The owner of the schedule is alice: another Maintainer must take
+			// ownership first.
 			{Do: "GET " + one, As: carol, Status: 200, Want: `{"variables":[{"key":"NIGHT"}]}`},
 			{Do: "PUT " + one + "?active=false", As: carol, Status: 403},
 			{Do: "PUT " + one + "/variables/NIGHT", As: carol, JSON: `{"value":"3"}`, Status: 403},
@@ -240,7 +242,7 @@ func TestPipelineSchedules(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.settled()
-		if err := s.CI.Schedules.RunDue(t.Context()); err != nil { // its next time is tomorrow
+		if err := s.CI.Schedules.RunDue(t.Context()); err != nil { // the next run is tomorrow
 			t.Fatal(err)
 		}
 		w.settled()

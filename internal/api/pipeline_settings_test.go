@@ -68,8 +68,8 @@ func TestPipelineInputs(t *testing.T) {
 	})
 }
 
-// TestLintKeepsSecrets asks the linter for variables that its caller may not
-// see.
+// TestLintKeepsSecrets checks that CI Lint does not reveal variables that the caller
+// cannot see.
 func TestLintKeepsSecrets(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -115,8 +115,8 @@ func TestOutdatedDeployments(t *testing.T) {
 		newer := w.push("main", "three", map[string]string{".gitlab-ci.yml": fmt.Sprintf(yaml, "")})
 		w.end("success", "", "wait")
 		w.see(between, "running | ship:pending wait:success")
-		// The newest is quicker than the others: what waits, and what is still to
-		// come, is too late.
+		// The latest deployment finishes first: older jobs that are pending or
+		// created later fail.
 		w.end("success", "", "ship")
 		w.see(newer, "success | ship:success wait:success")
 		w.see(between, "failed | ship:failed wait:success")
@@ -126,13 +126,13 @@ func TestOutdatedDeployments(t *testing.T) {
 		s.Check(t, apptest.Call{Do: w.at("GET", "/jobs/%d", w.job(old, "ship")), As: w.owner, Status: 200, Want: `{"failure_reason":"unmet_prerequisites"}`})
 		s.Check(t, apptest.Call{Do: w.at("GET", "/deployments?status=failed"), As: w.owner, Status: 200, Want: `[{"ref":"main"},{"ref":"main"}]`})
 
-		// To go back is allowed, unless the project says otherwise.
+		// Rollbacks are allowed, unless the project disables them.
 		set(`{"ci_forward_deployment_rollback_allowed":false}`)
 		w.act(w.job(old, "ship"), "retry", 403, "")
 		set(`{"ci_forward_deployment_rollback_allowed":true}`)
 		w.act(w.job(old, "ship"), "retry", 201, `{"status":"pending"}`)
 
-		// Without the setting any order will do.
+		// Without the setting, any order is allowed.
 		set(`{"ci_forward_deployment_enabled":false}`)
 		w.end("success", "", "ship")
 		first := w.push("main", "four", map[string]string{"x": "1"})

@@ -6,21 +6,22 @@ import (
 	"svc/internal/project"
 )
 
-// ciRow is an endpoint of pipelines and what belongs to them. Most rows ask
-// about things that are not there: who may not know gets another answer.
+// ciRow is an endpoint of pipelines or related objects, and the callers that can use
+// it. Most rows use objects that do not exist, for which callers without access get
+// another status.
 type ciRow struct {
 	path string // below the project or group
 	json string
-	code bool          // it is about the repository
-	most bool          // of a private project it is for Reporters
+	code bool          // requires access to the repository
+	most bool          // requires Reporter in a private project
 	open bool          // also for anonymous callers
 	free bool          // for all callers: the body decides
 	bad  bool          // the request is invalid
-	need project.Level // NoAccess: who sees the project
+	need project.Level // NoAccess: anyone who can see the project
 	ok   int
 }
 
-// seen is a read for all who see the pipelines.
+// seen returns the row of a read that is allowed for all who can see the pipelines.
 func seen(path string, ok int) ciRow { return ciRow{path: path, open: true, ok: ok} }
 
 func doneBy(need project.Level, path, json string, ok int) ciRow {
@@ -120,7 +121,7 @@ var (
 	ciPlaceRoles = rowPlaceRoles(ciRows)
 )
 
-// rowRoles are what rows say for the callers of TestRoles, and more.
+// rowRoles returns the rows for the callers of TestRoles, and those in rows.
 func rowRoles(of map[string]ciRow, rows map[string]role) map[string]role {
 	for endpoint, r := range of {
 		if r.free {
@@ -139,7 +140,7 @@ func rowRoles(of map[string]ciRow, rows map[string]role) map[string]role {
 	return rows
 }
 
-// rowPlaceRoles are what rows say for the callers of TestPlaceRoles.
+// rowPlaceRoles returns the rows for the callers of TestPlaceRoles.
 func rowPlaceRoles(of map[string]ciRow) map[string]placeRole {
 	rows := map[string]placeRole{}
 	for endpoint, r := range of {

@@ -52,7 +52,7 @@ f: {stage: deploy, script: [x]}
 		w.end("success", "", "b", "e")
 		w.see(p, "failed | a:success b:success c:failed d:skipped e:success f:skipped")
 
-		// Once more: what was skipped for it may run after all.
+		// After a retry, jobs that were skipped because of the failure can run.
 		w.act(w.job(p, "c"), "retry", 201, `{"name":"c","status":"pending","started_at":null,"finished_at":null,"duration":null}`)
 		w.see(p, "running | a:success b:success c:pending d:created e:success f:created")
 		w.end("success", "", "c")
@@ -97,7 +97,7 @@ end: {stage: three, script: [x]}
 		w.end("success", "", "end")
 		w.see(p, "success | end:success gate:success later:success optional:manual")
 
-		// With variables of its own, which win.
+		// Variables of the job take precedence.
 		s.Check(t, apptest.Call{Do: w.at("POST", "/jobs/%d/play", w.job(p, "optional")), As: w.owner, Status: 200,
 			JSON: `{"job_variables_attributes":[{"key":"COLOR","value":"red"}]}`})
 		w.pick()
@@ -137,7 +137,7 @@ soft: {script: [x], allow_failure: {exit_codes: [3]}}
 			{Do: w.at("GET", "/pipelines/%d/jobs?include_retried=true", p), As: w.owner, Status: 200, Want: `[{},{},{},{},{},{}]`},
 		})
 
-		// A pipeline is run again as far as it failed.
+		// Retrying a pipeline retries its failed jobs.
 		s.Check(t, apptest.Call{Do: w.at("POST", "/pipelines/%d/retry", p), As: w.owner, Status: 201, Want: `{"status":"pending"}`})
 		w.see(p, "pending | code:pending often:pending soft:pending system:pending")
 		w.end("failed", `,"failure_reason":"runner_system_failure"`, "system")
@@ -165,12 +165,12 @@ c: {stage: two, script: [x]}
 		w.pick()
 		s.Check(t, apptest.Call{Do: w.at("POST", "/pipelines/%d/cancel", p), As: w.owner, Status: 200, Want: `{"status":"canceled","finished_at":"<any>"}`})
 		w.see(p, "canceled | a:canceled b:canceled c:canceled")
-		// Its runner learns of it.
+		// The job is canceled, and updates by its runner are refused.
 		w.s.Check(t, apptest.Call{Do: w.at("GET", "/jobs/%d", w.held["a"].ID), As: w.owner, Status: 200, Want: `{"status":"canceled"}`})
 		w.update(w.held["a"], 403, `{"state":"success"}`)
 
-		// A newer pipeline replaces an older one, unless that has begun with
-		// something that must not be broken off.
+		// A newer pipeline cancels an older one, unless a job that is not
+		// interruptible has started.
 		first := w.push("other", "one", map[string]string{"x": "1"})
 		second := w.push("other", "two", map[string]string{"y": "2"})
 		w.see(first, "canceled | a:canceled b:canceled c:canceled")
@@ -242,7 +242,7 @@ b: {script: [x]}
 			{Do: w.at("DELETE", "/repository/branches/side"), As: w.owner, Status: 204},
 			{Do: w.at("GET", "/pipelines/latest?ref=side"), As: w.owner, Status: 404},
 		})
-		// A tag has its own, and is no branch.
+		// A tag has a pipeline too, and is not a branch.
 		s.Check(t, apptest.Call{Do: w.at("POST", "/repository/tags"), As: w.owner, JSON: `{"tag_name":"v1","ref":"none","message":"the first"}`, Status: 201})
 		w.settled()
 		s.Check(t, apptest.Call{Do: w.at("GET", "/pipelines?scope=tags"), As: w.owner, Status: 200, Want: `[{"ref":"v1","name":"built of "}]`})

@@ -12,26 +12,27 @@ import (
 	"svc/internal/project"
 )
 
-// placeRole is who may call an endpoint of a project or group. The request is
-// a good one, so that nothing but the caller and the visibility decides.
+// placeRole defines which callers can use an endpoint of a project or group. The
+// request is valid, so that the response only depends on the caller and the
+// visibility.
 type placeRole struct {
 	do   string // {at} is the place, {guest} and {owner} members, {stranger} and {dest} others
 	json string
 
 	open bool          // also for anonymous callers
-	need project.Level // NoAccess: who sees the place
-	ok   int           // the answer then
-	code bool          // it is about the repository: of a private place that is for Reporters
-	most bool          // of a private place it is for Reporters
-	part bool          // of a private place those below Reporters do not know of it
-	bad  bool          // the request is invalid: reported before the lookup
+	need project.Level // NoAccess: anyone who can see the place
+	ok   int           // the status for these callers
+	code bool          // requires access to the repository, so Reporter in a private place
+	most bool          // requires Reporter in a private place
+	part bool          // callers below Reporter in a private place get 404
+	bad  bool          // the request is invalid, which is reported before the lookup
 
-	// also is the answer to those for whom another rule holds.
+	// also has the status for callers that are exceptions.
 	also map[string]int
 }
 
-// placeRoles has a row for every endpoint of a project or group: the test
-// fails when one is missing.
+// placeRoles has a row for every endpoint of a project or group: the test fails if
+// one is missing.
 var placeRoles = map[string]placeRole{
 	"GET /projects/{id}":                     {do: "GET {at}", open: true, ok: 200},
 	"PUT /projects/{id}":                     {do: "PUT {at}", json: `{"description":"x"}`, need: project.Maintainer, ok: 200},
@@ -79,13 +80,13 @@ var placeRoles = map[string]placeRole{
 	"DELETE /groups/{id}/service_accounts/{user_id}/personal_access_tokens/{token_id}":      {do: "DELETE {at}/service_accounts/{owner}/personal_access_tokens/1", need: project.Owner, ok: 404},
 	"POST /groups/{id}/service_accounts/{user_id}/personal_access_tokens/{token_id}/rotate": {do: "POST {at}/service_accounts/{owner}/personal_access_tokens/1/rotate", need: project.Owner, ok: 404},
 
-	// What is made in a group.
+	// Objects that are created in a group.
 	"POST /groups in a group":   {do: "POST /groups", json: `{"name":"N","path":"n","parent_id":{id}}`, need: project.Maintainer, ok: 201},
 	"POST /projects in a group": {do: "POST /projects", json: `{"path":"n","namespace_id":{id}}`, need: project.Developer, ok: 201},
 }
 
-// memberRoles are the rows that projects and groups have alike; manager is the
-// level that changes members.
+// memberRoles returns the rows that projects and groups have in common; manager is
+// the level that can change members.
 func memberRoles(at string, manager project.Level) map[string]placeRole {
 	member := map[string]int{"guest": 403, "reporter": 403, "developer": 403, "maintainer": 403, "owner": 403}
 	return map[string]placeRole{
@@ -105,15 +106,15 @@ func memberRoles(at string, manager project.Level) map[string]placeRole {
 	}
 }
 
-// roleLevels are the callers who are members.
+// roleLevels are the levels of the callers that are members.
 var roleLevels = map[string]project.Level{
 	"guest": project.Guest, "reporter": project.Reporter, "developer": project.Developer, "maintainer": project.Maintainer, "owner": project.Owner,
 }
 
-// TestPlaceRoles sends a good request to every endpoint of projects and groups
-// as every kind of caller, for each visibility. Each change that is made needs
-// a place of its own, which takes most of the time, so of the members who may
-// make it the least one does, and for private and public places alone.
+// TestPlaceRoles sends a valid request to every endpoint of projects and groups as
+// every kind of caller, for each visibility. Each successful change needs a new
+// place, which takes most of the time. So among the members that can make a change,
+// only the one with the lowest role does, and only in private and public places.
 func TestPlaceRoles(t *testing.T) {
 	t.Parallel()
 	rows := placeRows(t)
@@ -126,7 +127,7 @@ func TestPlaceRoles(t *testing.T) {
 				least := true
 				for _, caller := range st.callers {
 					if v != project.Private && roleLevels[caller] >= project.Developer {
-						continue // what they may do does not depend on it
+						continue // their permissions do not depend on the visibility
 					}
 					if r.want(caller, v) < 300 && !strings.HasPrefix(endpoint, "GET ") {
 						member := roleLevels[caller] > project.NoAccess
@@ -142,7 +143,7 @@ func TestPlaceRoles(t *testing.T) {
 	})
 }
 
-// placeRows are the rows of all endpoints of projects and groups.
+// placeRows returns the rows of all endpoints of projects and groups.
 func placeRows(t *testing.T) map[string]placeRole {
 	t.Helper()
 	return joined(t, placeRoles, memberRoles("/projects/{id}", project.Maintainer), memberRoles("/groups/{id}", project.Owner),
@@ -177,15 +178,15 @@ func requireRows(t *testing.T, s *apptest.Server, rows map[string]placeRole) {
 	}
 }
 
-// placeFixture has the callers, and builds places for them.
+// placeFixture has the callers and creates places for them.
 type placeFixture struct {
 	s       *apptest.Server
 	callers []string
 	ids     map[string]int64
 	tokens  map[string]string
-	dest    int64 // a public group of all owners
+	dest    int64 // a public group owned by the owner
 	serial  int
-	filled  map[int64]bool // projects whose repository has something in it
+	filled  map[int64]bool // projects whose repository is not empty
 }
 
 // scene is a group with a project in it; the callers are members of both.
@@ -207,12 +208,12 @@ func newPlaceFixture(t *testing.T, s *apptest.Server) *placeFixture {
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT /users/%d?%s=true", st.ids[name], flag), As: root, Status: 200})
 	}
 	st.dest = group(t, s, st.tokens["owner"], "dest", `,"visibility":"public"`)
-	// Their memberships would give access to everything.
+	// Without the block, their memberships would give access to everything.
 	s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /users/%d/block", st.ids["blocked"]), As: root, Status: 201})
 	return st
 }
 
-// build makes a fresh place with all members.
+// build creates a place with all members.
 func (st *placeFixture) build(t *testing.T, v project.Visibility) scene {
 	t.Helper()
 	st.serial++
@@ -239,7 +240,7 @@ func (st *placeFixture) build(t *testing.T, v project.Visibility) scene {
 	return scene{g.ID, made.ID}
 }
 
-// want is the answer that the rules give.
+// want returns the status that the rules require.
 func (r placeRole) want(caller string, v project.Visibility) int {
 	level := roleLevels[caller]
 	seen := level > project.NoAccess || caller == "admin" || v == project.Public || v == project.Internal && caller == "outsider"
@@ -266,7 +267,7 @@ func (st *placeFixture) play(t *testing.T, endpoint string, r placeRole, caller 
 	t.Helper()
 	want, at := r.want(caller, v), shared
 	if want < 300 && !strings.HasPrefix(endpoint, "GET ") {
-		at = st.build(t, v) // it will be changed
+		at = st.build(t, v) // the request changes it
 	}
 	if r.code && !st.filled[at.project] {
 		fillRepository(t, st.s, at.project)

@@ -14,8 +14,8 @@ const (
 	discussionAt = issueAt + "/discussions/{discussion_id}"
 )
 
-// planRows are the rows of planned work. Those of issues ask for one that is not
-// there: TestIssueRoles has one.
+// planRows are the rows of issues, boards, milestones and labels. Those of issues
+// use one that does not exist; TestIssueRoles has one.
 var planRows = func() map[string]ciRow {
 	rows := map[string]ciRow{
 		"GET /projects/{id}/issues":                                         seen("/issues", 200),
@@ -135,18 +135,18 @@ var (
 	planPlaceRoles = rowPlaceRoles(planRows)
 )
 
-// issueCall is a request about an issue that is there, and who may send it.
+// issueCall is a request about an existing issue, and the callers that can send it.
 type issueCall struct {
-	do, json string // {note} is one of the author's, {foreign} one of the owner's, {discussion} a thread
+	do, json string // {note} is a note of the author, {foreign} one of the owner, {discussion} a thread
 	need     project.Level
 	mine     bool // also for the author and the assignee
 	open     bool // also for anonymous callers
 	ok       int
-	fresh    bool // it can be done once
+	fresh    bool // it can only be done once
 }
 
-// TestIssueRoles sends requests about an issue as each role, to a public and to a
-// private project, about an open and a confidential issue.
+// TestIssueRoles sends requests about an open and a confidential issue as each role,
+// in a public and a private project.
 func TestIssueRoles(t *testing.T) {
 	t.Parallel()
 	calls := []issueCall{
@@ -244,8 +244,8 @@ func checkIssueCall(t *testing.T, s *apptest.Server, c issueCall, name, token st
 	}
 }
 
-// TestConfidential looks for the title and the text of a confidential issue, and
-// for an internal note, in everything that somebody reads who may not know.
+// TestConfidential checks that the title and the text of a confidential issue, and
+// an internal note, are in no response to users without access.
 func TestConfidential(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -263,7 +263,7 @@ func TestConfidential(t *testing.T) {
 		goal := made(t, s, alice, "POST "+at+"/milestones", `{"title":"v1"}`)
 		s.Table(t, []apptest.Call{
 			{Do: "POST " + at + "/issues", As: alice, JSON: `{"title":"open talk"}`, Status: 201},
-			// It was open before, so that its events were published.
+			// The issue was public before, so that it has public events.
 			{Do: "POST " + at + "/issues", As: erin, JSON: fmt.Sprintf(`{"title":"SECRET","description":"SECRET","milestone_id":%d}`, goal), Status: 201},
 			{Do: "POST " + at + "/issues/2/notes", As: alice, JSON: `{"body":"SECRET note"}`, Status: 201},
 			{Do: "PUT " + at + "/issues/2", As: alice, JSON: `{"labels":"bug","state_event":"close"}`, Status: 200},

@@ -10,7 +10,7 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// Upload sends a form with a picture.
+// Upload sends a form with an image.
 func Upload(t *testing.T, s *apptest.Server, as, do string, image []byte, fields ...string) apptest.Answer {
 	t.Helper()
 	method, path, _ := strings.Cut(do, " ")

@@ -8,7 +8,7 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// commitFile puts a file on a branch.
+// commitFile returns a call that commits a file to a branch.
 func commitFile(project int64, branch, path, content string) apptest.Call {
 	return apptest.Call{Do: fmt.Sprintf("POST /projects/%d/repository/files/%s", project, path), Status: 201,
 		JSON: fmt.Sprintf(`{"branch":%q,"commit_message":"m","content":%q}`, branch, content)}
@@ -91,7 +91,7 @@ func TestTopics(t *testing.T) {
 		}
 		s.Check(t, apptest.Call{Do: "GET /topics", Status: 200, Want: `[{"name":"Go","title":"Go","description":null,"total_projects_count":2,"organization_id":1,"avatar_url":null},{"name":"forge","total_projects_count":1}]`}).JSON(t, &list)
 		golang, forge := list[0].ID, list[1].ID
-		// Not every database folds letters like these.
+		// Not every database folds the case of these characters.
 		s.Check(t, apptest.Call{Do: "PUT /application/settings?deletion_adjourned_period=0", As: root, Status: 200})
 		other := newProject(t, s, alice, "other", `,"topics":["Überblick"]`)
 		s.Check(t, apptest.Call{Do: "GET /topics?search=berblick", Status: 200, Want: `[{"name":"Überblick","total_projects_count":1}]`})

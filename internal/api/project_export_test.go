@@ -17,14 +17,14 @@ import (
 	"svc/internal/project"
 )
 
-// sendProject sends a file to be imported as a project, with the fields as name, value
-// pairs.
+// sendProject uploads a file to be imported as a project, with the fields as name,
+// value pairs.
 func sendProject(t testing.TB, s *apptest.Server, token string, file []byte, fields ...string) apptest.Answer {
 	t.Helper()
 	return sendExport(t, s, "/projects/import", token, file, fields...)
 }
 
-// exportedProject has a project exported and gives the file.
+// exportedProject exports a project and returns the file.
 func exportedProject(t testing.TB, s *apptest.Server, token, path string) []byte {
 	t.Helper()
 	at := "/projects/" + strings.ReplaceAll(path, "/", "%2F")
@@ -34,7 +34,7 @@ func exportedProject(t testing.TB, s *apptest.Server, token, path string) []byte
 	return s.Check(t, apptest.Call{Do: "GET " + at + "/export/download", As: token, Status: 200, WantHeader: map[string]string{"Content-Type": "application/gzip"}}).Body
 }
 
-// importedProject has a file imported and gives the ID of the project.
+// importedProject imports a file and returns the ID of the project.
 func importedProject(t testing.TB, s *apptest.Server, token string, file []byte, fields ...string) int64 {
 	t.Helper()
 	a := sendProject(t, s, token, file, fields...)
@@ -54,8 +54,8 @@ func importedProject(t testing.TB, s *apptest.Server, token string, file []byte,
 	return made.ID
 }
 
-// richProject creates a project with something of each kind, and gives the texts of the
-// calls that show it.
+// richProject creates a project with objects of each kind, and returns the paths of
+// the requests that show them.
 func richProject(t *testing.T, s *apptest.Server, alice, bob string, bobID int64) (shows []string) {
 	t.Helper()
 	do := func(as, do, body string, status int) apptest.Answer {
@@ -137,8 +137,8 @@ func richProject(t *testing.T, s *apptest.Server, alice, bob string, bobID int64
 	}
 }
 
-// scrub removes what differs in a copy: IDs, addresses of the server, and the times of
-// the import.
+// scrub matches values that differ in a copy: IDs, URLs of the server, and the times
+// of the import.
 var scrub = []*regexp.Regexp{
 	regexp.MustCompile(`"(id|project_id|source_project_id|target_project_id|noteable_id|creator_id|author_id|issue_id|milestone_id|group_id|author_id|resource_id|issue_link_id|namespace_id|user_id)":\d+`),
 	regexp.MustCompile(`http://127\.0\.0\.1:\d+[^"\\]*`), regexp.MustCompile(`git@[^"]*`),
@@ -155,7 +155,7 @@ func scrubbed(body []byte) string {
 	return text
 }
 
-// firstDifference returns where two texts differ, with what is around it.
+// firstDifference returns the first difference of two texts, with its context.
 func firstDifference(got, want string) string {
 	n := 0
 	for n < min(len(got), len(want)) && got[n] == want[n] {
@@ -179,8 +179,8 @@ func otherServer(t *testing.T, src dbtest.Source) *apptest.Server {
 	return apptest.Start(t, dbtest.Postgres(t))
 }
 
-// TestProjectRoundTrip copies a project with something of each kind to other servers,
-// and compares what they show.
+// TestProjectRoundTrip copies a project with objects of each kind to other servers,
+// and compares their responses.
 func TestProjectRoundTrip(t *testing.T) {
 	t.Parallel()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
@@ -205,7 +205,7 @@ func TestProjectRoundTrip(t *testing.T) {
 	})
 }
 
-// fileRoundTrip exports the project of richProject to a file and imports that.
+// fileRoundTrip exports the project of richProject to a file and imports the file.
 func fileRoundTrip(t *testing.T, s, other *apptest.Server, alice, there string, shows []string) {
 	t.Helper()
 	file := exportedProject(t, s, apptest.RootToken, "alice/rich")
@@ -215,7 +215,7 @@ func fileRoundTrip(t *testing.T, s, other *apptest.Server, alice, there string, 
 	for _, show := range shows {
 		want := s.Check(t, apptest.Call{Do: "GET /projects/alice%2Frich" + show, As: alice, Status: 200})
 		got := other.Check(t, apptest.Call{Do: "GET /projects/alice%2Frich" + show, As: there, Status: 200})
-		if show == "/push_rule" { // it is created with the project
+		if show == "/push_rule" { // created with the project
 			for _, a := range []*apptest.Answer{&want, &got} {
 				a.Body = regexp.MustCompile(`"created_at":"[^"]*"`).ReplaceAll(a.Body, nil)
 			}
@@ -239,14 +239,14 @@ func fileRoundTrip(t *testing.T, s, other *apptest.Server, alice, there string, 
 	if len(first) != len(second) {
 		t.Errorf("%d entries, want %d", len(second), len(first))
 	}
-	// Nothing that was imported is news for anyone.
+	// An import creates no to-do items or events.
 	for _, quiet := range []string{"/todos", "/events?scope=all"} {
 		other.Check(t, apptest.Call{Do: "GET " + quiet, As: there, Status: 200, Not: []string{"First issue", "A comment"}})
 	}
 }
 
-// parts returns the entries of a file, without packs, which may be packed in other
-// ways, and without the manifest.
+// parts returns the entries of an export file without those that may differ: packs,
+// of which only the headers of the bundles are kept, and the manifest.
 func parts(t testing.TB, file []byte) map[string]string {
 	t.Helper()
 	found := entries(t, file)
@@ -265,8 +265,8 @@ type importers struct {
 	bobID, carolID    int64
 }
 
-// TestProjectImport checks who may import a project where, and what becomes of users
-// who are not known.
+// TestProjectImport checks who can import a project to which namespace, and how
+// users without an account are imported.
 func TestProjectImport(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -333,7 +333,7 @@ func checkFileImport(t *testing.T, s *apptest.Server, by importers) {
 		t.Errorf("the notes do not name their authors: %s", notes.Body)
 	}
 
-	// An export that fails leaves nothing, and its path is free.
+	// A failed import leaves no project, and its path can be used again.
 	bad := sendProject(t, s, bob, []byte("no archive"), "path", "bad")
 	var made struct{ ID int64 }
 	bad.JSON(t, &made)

@@ -54,7 +54,7 @@ func TestForks(t *testing.T) {
 			{Name: "no circle", Do: "POST /projects/alice%2Fone/fork/bob%2Fone", As: apptest.RootToken, Status: 400},
 		})
 
-		// The files of a project go when it goes.
+		// The files of a project are deleted with it.
 		s.Check(t, apptest.Call{Do: "PUT /application/settings?deletion_adjourned_period=0", As: apptest.RootToken, Status: 200})
 		s.Check(t, apptest.Call{Do: "DELETE /projects/bob%2Fown", As: bob, Status: 202})
 		idle()

@@ -26,7 +26,7 @@ import (
 	"svc/internal/waittest"
 )
 
-// importTester follows imports on a server.
+// importTester runs imports on a server.
 type importTester struct {
 	*apptest.Server
 	token string
@@ -39,7 +39,7 @@ type importState struct {
 	Default string `json:"default_branch"`
 }
 
-// allowImports lets imports reach the servers of the test.
+// allowImports allows imports from the servers of the test.
 func allowImports(t *testing.T, s *apptest.Server) {
 	t.Helper()
 	s.Check(t, apptest.Call{Do: "PUT /application/settings", As: apptest.RootToken, Status: 200, JSON: `{"allow_local_requests_from_web_hooks_and_services":true}`})
@@ -51,7 +51,7 @@ func (i importTester) start(t *testing.T, name, from string) {
 	i.Check(t, apptest.Call{Do: "POST /projects", As: i.token, Form: url.Values{"name": {name}, "import_url": {from}}, Status: 201, Want: `{"import_type":"git"}`})
 }
 
-// ended waits until an import has ended.
+// ended waits until an import has ended and returns its state.
 func (i importTester) ended(t *testing.T, path string) importState {
 	t.Helper()
 	var state importState
@@ -65,15 +65,15 @@ func (i importTester) ended(t *testing.T, path string) importState {
 	return state
 }
 
-// importProject is start and ended.
+// importProject calls start and ended.
 func (i importTester) importProject(t *testing.T, name, from string) importState {
 	t.Helper()
 	i.start(t, name, from)
 	return i.ended(t, "alice/"+name)
 }
 
-// gitServer serves the repositories of a directory with git itself, to a user "me"
-// with a password if one is given.
+// gitServer serves the repositories of a directory with git http-backend, to the
+// user "me" with the password, if not empty.
 func gitServer(t *testing.T, dir, password string, version0 bool) *httptest.Server {
 	t.Helper()
 	program, err := exec.Command("git", "--exec-path").Output()
@@ -98,7 +98,7 @@ func gitServer(t *testing.T, dir, password string, version0 bool) *httptest.Serv
 	return s
 }
 
-// TestImportFromGit imports repositories that git itself serves.
+// TestImportFromGit imports repositories that git serves.
 func TestImportFromGit(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -159,7 +159,7 @@ func TestImportFromGit(t *testing.T) {
 	})
 }
 
-// TestImportLFS imports a project of this server with its LFS objects.
+// TestImportLFS imports a project of the same server with its LFS objects.
 func TestImportLFS(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -184,7 +184,7 @@ func TestImportLFS(t *testing.T) {
 	})
 }
 
-// TestImportRefused refuses URLs that must not be reached.
+// TestImportRefused checks that URLs of forbidden addresses are refused.
 func TestImportRefused(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -203,7 +203,7 @@ func TestImportRefused(t *testing.T) {
 			{Do: "POST /projects", As: alice, Form: url.Values{"name": {"p"}, "import_url": {"https://example.org/a"}, "import_auth_method": {"ssh_public_key"}}, Status: 400, Want: `{"message":{"import_auth_method":["<any>"]}}`},
 		})
 		s.Check(t, apptest.Call{Do: "GET /projects/alice%2Fp", As: alice, Status: 404})
-		// What a name stands for is known when it is dialled. Decimal numbers are names.
+		// Names are resolved when they are dialed. Decimal numbers are names.
 		i := importTester{s, alice}
 		for n, host := range []string{"2130706433", "0x7f000001", "0177.0.0.1", "127.1", "[64:ff9b::7f00:1]"} {
 			answer := s.Send(t, apptest.Call{Do: "POST /projects", As: alice, Form: url.Values{"name": {fmt.Sprintf("n%d", n)}, "import_url": {"http://" + host + ":1/a"}}})
@@ -243,7 +243,7 @@ func TestImportHostile(t *testing.T) {
 			case "page":
 				w.Header().Set("Content-Type", "text/html")
 				_, _ = w.Write([]byte("<html>"))
-			case "many": // refs without end
+			case "many": // endless refs
 				_, _ = w.Write([]byte("001e# service=git-upload-pack\n0000"))
 				for n := 0; r.Context().Err() == nil; n++ {
 					line := fmt.Sprintf("%s refs/heads/branch-%d\n", id, n)
@@ -251,7 +251,7 @@ func TestImportHostile(t *testing.T) {
 						return
 					}
 				}
-			case "noise": // other refs without end
+			case "noise": // other endless refs
 				for n := 0; r.Context().Err() == nil; n++ {
 					line := fmt.Sprintf("%s refs/pull/%d/head\n", id, n)
 					if _, err := fmt.Fprintf(w, "%04x%s", len(line)+4, line); err != nil {
@@ -266,7 +266,7 @@ func TestImportHostile(t *testing.T) {
 				}
 				line := id + " refs/heads/main\x00side-band-64k\n"
 				fmt.Fprintf(w, "%04x%s0000", len(line)+4, line)
-			case "secret": // repeats the credentials
+			case "secret": // echoes the credentials
 				user, password, _ := r.BasicAuth()
 				line := "ERR you are " + user + ":" + password
 				fmt.Fprintf(w, "%04x%s0000", len(line)+4, line)
@@ -295,8 +295,9 @@ func TestImportHostile(t *testing.T) {
 	})
 }
 
-// TestImportSilent imports from a server that stops sending. It has a server of its
-// own, because on a busy machine others would seem to stop as well.
+// TestImportSilent imports from a server that stops sending. It uses a separate
+// server with a short timeout, with which other imports would fail on a busy
+// machine.
 func TestImportSilent(t *testing.T) {
 	t.Parallel()
 	apptest.EachWith(t, apptest.Options{RemoteStall: time.Second}, func(t *testing.T, s *apptest.Server) {

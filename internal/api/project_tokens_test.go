@@ -11,7 +11,7 @@ import (
 	"svc/internal/project"
 )
 
-// secretToken is the answer to the making of a token.
+// secretToken is the response to the creation of a token.
 type secretToken struct {
 	ID       int64
 	UserID   int64 `json:"user_id"`
@@ -108,7 +108,7 @@ func TestProjectAccessToken(t *testing.T) {
 	})
 }
 
-// actorOf is who uses a token.
+// actorOf returns the actor of a token.
 func actorOf(t testing.TB, s *apptest.Server, token string) actor.Actor {
 	t.Helper()
 	by, err := s.Users.Authenticate(t.Context(), token, "")
@@ -118,7 +118,7 @@ func actorOf(t testing.TB, s *apptest.Server, token string) actor.Actor {
 	return by
 }
 
-// events checks that these events are recorded: "type by author".
+// events checks that these audit events are recorded, each as "type by author".
 func events(t testing.TB, s *apptest.Server, as, at string, want ...string) {
 	t.Helper()
 	var list []struct {

@@ -9,7 +9,7 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// made sends a request that makes something and gives its id.
+// made sends a request that creates an object and returns its ID.
 func made(t testing.TB, s *apptest.Server, as, do, body string) int64 {
 	t.Helper()
 	var thing struct{ ID int64 }
@@ -123,7 +123,8 @@ func TestCreateProject(t *testing.T) {
 	})
 }
 
-// Of two who make the same thing at once, one is refused and nothing breaks.
+// TestCreateTwiceAtOnce checks that of concurrent requests to create the same
+// object, one succeeds and the others are refused.
 func TestCreateTwiceAtOnce(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

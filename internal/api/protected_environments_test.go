@@ -22,7 +22,7 @@ func jobOf(t *testing.T, b *bench, pipeline int64) (id int64, status, reason str
 	return jobs[0].ID, jobs[0].Status, jobs[0].Reason
 }
 
-// TestProtectedEnvironments deploys to environments that need a role and
+// TestProtectedEnvironments deploys to environments that require a role and
 // approvals.
 func TestProtectedEnvironments(t *testing.T) {
 	t.Parallel()
@@ -121,7 +121,7 @@ func TestProtectedEnvironments(t *testing.T) {
 	})
 }
 
-// TestManualDeploymentApproval starts a manual job whose deployment needs an
+// TestManualDeploymentApproval starts a manual job whose deployment requires an
 // approval.
 func TestManualDeploymentApproval(t *testing.T) {
 	t.Parallel()
@@ -154,14 +154,14 @@ func TestManualDeploymentApproval(t *testing.T) {
 		if j := b.run(); j.ID != job {
 			t.Errorf("job %d runs, want %d", j.ID, job)
 		}
-		// The job is older than the protection.
+		// The job was created before the protection.
 		blocked(0)
 		s.Check(t, apptest.Call{Do: "POST " + b.at("/jobs/%d/play", early), As: b.owner, Status: 403})
 		blocked(1)
 	})
 }
 
-// TestFreezePeriods looks for the variable of freeze periods in jobs.
+// TestFreezePeriods checks the variable CI_DEPLOY_FREEZE of jobs.
 func TestFreezePeriods(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -173,7 +173,7 @@ func TestFreezePeriods(t *testing.T) {
 			{Name: "never", Do: "POST " + at, As: b.owner, JSON: `{"freeze_start":"0 0 31 4 *","freeze_end":"0 7 * * 1"}`, Status: 400},
 			{Name: "short", Do: "POST " + at, As: b.owner, JSON: `{"freeze_start":"@daily","freeze_end":"0 7 * * 1"}`, Status: 400},
 		})
-		// From the first minute of the year to its last: always but for a moment.
+		// From the first minute of the year to the last, so almost always.
 		s.Table(t, []apptest.Call{
 			{Name: "create", Do: "POST " + at, As: b.owner, JSON: `{"freeze_start":"0 0 1 1 *","freeze_end":"59 23 31 12 *"}`, Status: 201, Want: `{"id":1,"cron_timezone":"UTC"}`},
 			{Name: "change", Do: "PUT " + at + "/1", As: b.owner, JSON: `{"cron_timezone":"Europe/Berlin"}`, Status: 200, Want: `{"freeze_start":"0 0 1 1 *","cron_timezone":"Europe/Berlin"}`},

@@ -9,7 +9,7 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// TestEmptyStatistics asks for the statistics of lists without projects.
+// TestEmptyStatistics requests statistics in lists without projects.
 func TestEmptyStatistics(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -24,8 +24,8 @@ func TestEmptyStatistics(t *testing.T) {
 	})
 }
 
-// TestTrailingSlash: a slash at the end of a path has no meaning, also in links
-// to other pages.
+// TestTrailingSlash checks that a slash at the end of a path is ignored, and is not
+// in links to other pages.
 func TestTrailingSlash(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -44,7 +44,7 @@ func TestTrailingSlash(t *testing.T) {
 	})
 }
 
-// TestThreadNotes reads the notes of a thread one by one.
+// TestThreadNotes reads the notes of a thread individually.
 func TestThreadNotes(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -77,7 +77,7 @@ func TestThreadNotes(t *testing.T) {
 	})
 }
 
-// TestBlockTwice: blocking a user who is blocked changes nothing, and says so.
+// TestBlockTwice checks the response to blocking a user who is already blocked.
 func TestBlockTwice(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

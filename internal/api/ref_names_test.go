@@ -9,8 +9,8 @@ import (
 	"svc/internal/git/gittest"
 )
 
-// TestAmbiguousRefNames: no branch or tag gets a name that git reads as another
-// ref, whichever way it is created.
+// TestAmbiguousRefNames checks that no branch or tag can be created with a name that
+// git resolves to another ref.
 func TestAmbiguousRefNames(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -45,8 +45,8 @@ func TestAmbiguousRefNames(t *testing.T) {
 	})
 }
 
-// TestGroupDefaultBranchNames: a group does not get a default branch that its
-// projects could not have.
+// TestGroupDefaultBranchNames checks that a group cannot have a default branch name
+// that is invalid in its projects.
 func TestGroupDefaultBranchNames(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -61,7 +61,7 @@ func TestGroupDefaultBranchNames(t *testing.T) {
 			s.Check(t, apptest.Call{Name: name, Do: "POST /projects", As: token, JSON: fmt.Sprintf(`{"name":"p","default_branch":%q}`, name), Status: 400, Want: want})
 		}
 		s.Check(t, apptest.Call{Do: at, As: token, JSON: `{"default_branch":"trunk"}`, Status: 200, Want: `{"default_branch":"trunk"}`})
-		// A name that is older than the rule does not stand in the way of other changes.
+		// An invalid name from before the rule does not prevent other changes.
 		if _, err := s.DB.ExecContext(t.Context(), `UPDATE namespaces SET settings = REPLACE(settings, 'trunk', 'refs/heads/x') WHERE id = ?`, group.ID); err != nil {
 			t.Fatal(err)
 		}

@@ -6,14 +6,14 @@ import (
 	"svc/internal/project"
 )
 
-// refRow is an endpoint of branches, tags, commits, files or their rules: who
-// may call it, in the repository that fillRepository makes.
+// refRow is an endpoint of branches, tags, commits, files or their rules, and the
+// callers that can use it in the repository that fillRepository creates.
 type refRow struct {
 	path string // below the project
 	json string
-	code bool          // it is about the repository
+	code bool          // requires access to the repository
 	open bool          // also for anonymous callers
-	need project.Level // NoAccess: who sees the project
+	need project.Level // NoAccess: anyone who can see the project
 	ok   int
 }
 
@@ -25,7 +25,7 @@ const (
 
 func refRead(path string) refRow { return refRow{path: path, code: true, open: true, ok: 200} }
 
-// refLacks is a read of what is not there.
+// refLacks returns the row of a read of an object that does not exist.
 func refLacks(path string) refRow { return refRow{path: path, code: true, open: true, ok: 404} }
 
 func refWrite(path, json string, ok int) refRow {

@@ -7,8 +7,8 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// TestRunnersToken reads registration tokens where projects and groups show
-// them, and registers runners by them.
+// TestRunnersToken reads registration tokens of projects and groups, and registers
+// runners with them.
 func TestRunnersToken(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -57,7 +57,8 @@ func TestRunnersToken(t *testing.T) {
 	})
 }
 
-// TestRunnersTokenOfJob checks that jobs do not see the registration token.
+// TestRunnersTokenOfJob checks that a job token does not reveal the registration
+// token.
 func TestRunnersTokenOfJob(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

@@ -4,7 +4,7 @@ import "svc/internal/project"
 
 const releaseAt = "/projects/{id}/releases/{tag_name}"
 
-// releaseRows are the rows of releases. Most ask for one that is not there:
+// releaseRows are the rows of releases. Most use one that does not exist;
 // TestReleases has some.
 var releaseRows = func() map[string]ciRow {
 	read := func(path string, ok int) ciRow { return ciRow{path: path, open: true, code: true, ok: ok} }

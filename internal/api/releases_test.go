@@ -124,8 +124,8 @@ func TestReleases(t *testing.T) {
 	})
 }
 
-// TestReleaseJobToken: a job changes releases of its own project, with the
-// permissions of its user, and of no other.
+// TestReleaseJobToken checks that a job can change releases of its own project, with
+// the permissions of its user, and of no other project.
 func TestReleaseJobToken(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -136,7 +136,8 @@ func TestReleaseJobToken(t *testing.T) {
 		if len(j.Steps) != 2 || j.Steps[1].Name != "release" || j.Steps[1].When != "on_success" {
 			t.Errorf("the steps of the job are %+v", j.Steps)
 		}
-		// A new tag is for the commit of the pipeline, with each of the programs.
+		// The script creates a tag at the commit of the pipeline, with both CLI
+		// tools.
 		script := strings.Join(j.Steps[1].Script, "\n")
 		for _, ref := range []string{`release-cli create --description "d" --tag-name "v1" --ref "$CI_COMMIT_SHA"`, `--no-close-milestone --ref "$CI_COMMIT_SHA"`, `--data-urlencode "ref=$CI_COMMIT_SHA"`} {
 			if !strings.Contains(script, ref) {

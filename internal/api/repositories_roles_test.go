@@ -10,18 +10,18 @@ import (
 	"svc/internal/project"
 )
 
-// aBlob is the id of a file that fillRepository makes.
+// aBlob is the ID of a blob that fillRepository creates.
 const aBlob = "587be6b4c3f93f93c489c0111bba5596147a26cb"
 
-// fillRepository gives a project something to read: two commits on main, the
-// first of them tagged v1.0.0. One that has something is left alone.
+// fillRepository creates two commits on main, the first of which is tagged v1.0.0,
+// unless the repository has a main branch.
 func fillRepository(t *testing.T, s *apptest.Server, projectID int64) {
 	t.Helper()
 	r := s.Repository(t, projectID)
 	if r.Tip("refs/heads/main") != "" {
 		return
 	}
-	// All at once, since many tests do this for each of their requests.
+	// One fast-import, since many tests do this for each request.
 	const who = "author Ann Author <ann@example.com> 1700000000 +0200\ncommitter Cole Committer <cole@example.com> 1700000000 +0000\n"
 	r.Import(strings.NewReader("commit refs/heads/main\nmark :1\n" + who + "data 3\nOne\nM 100644 inline x\ndata 2\nx\n\nM 100644 inline main.go\ndata 13\npackage main\n\n\n" +
 		"reset refs/tags/v1.0.0\nfrom :1\n\n" +
@@ -29,8 +29,8 @@ func fillRepository(t *testing.T, s *apptest.Server, projectID int64) {
 	s.Repository(t, projectID)
 }
 
-// repositoryReads are the endpoints by which a repository is read; each is for
-// the same users.
+// repositoryReads are the endpoints that read a repository; all require the same
+// permissions.
 var repositoryReads = map[string]string{
 	"GET /projects/{id}/repository/tree":             "/repository/tree",
 	"GET /projects/{id}/repository/blobs/{sha}":      "/repository/blobs/" + aBlob,
@@ -64,8 +64,8 @@ var repositoryPlaceRoles = func() map[string]placeRole {
 	return rows
 }()
 
-// TestRepositoryFeature reads repositories of public projects that are for
-// members only, turned off or archived.
+// TestRepositoryFeature reads repositories of public projects that are members-only,
+// disabled or archived.
 func TestRepositoryFeature(t *testing.T) {
 	t.Parallel()
 	refuse := map[string]int{"nobody": 401, "outsider": 403, "external": 403, "guest": 403}
@@ -73,7 +73,7 @@ func TestRepositoryFeature(t *testing.T) {
 		name     string
 		settings string
 		archived bool
-		read     map[string]int // who gets another answer than 200
+		read     map[string]int // statuses by caller, if not 200
 		write    map[string]int
 	}{
 		{name: "for members", settings: featureLevel("private"), read: refuse,
@@ -106,12 +106,14 @@ func TestRepositoryFeature(t *testing.T) {
 	}
 }
 
-// featureLevel is for whom the repository is there, and what needs one.
+// featureLevel returns settings with an access level for the repository and the
+// features that require it.
 func featureLevel(level string) string {
 	return fmt.Sprintf(`{"repository_access_level":%[1]q,"merge_requests_access_level":%[1]q,"builds_access_level":%[1]q}`, level)
 }
 
-// allRoles gets the same answer, except callers with an answer of their own.
+// allRoles returns the same status for all callers, except for pairs of callers and
+// statuses in other.
 func allRoles(status int, other ...any) map[string]int {
 	all := map[string]int{}
 	for _, name := range []string{"nobody", "outsider", "external", "guest", "reporter", "developer", "maintainer", "owner", "admin"} {
@@ -141,7 +143,8 @@ func (st *placeFixture) expect(t *testing.T, caller, method string, at scene, pa
 	}
 }
 
-// TestRepositoryDeployToken: deploy tokens are for git, not for the API.
+// TestRepositoryDeployToken checks that deploy tokens are accepted by git, but not
+// by the API.
 func TestRepositoryDeployToken(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

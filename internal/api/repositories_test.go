@@ -26,8 +26,8 @@ import (
 	"svc/internal/waittest"
 )
 
-// newCode makes a public project with commits and gives its path in the API
-// with its repository.
+// newCode creates a public project with commits and returns its path in the API and
+// its repository.
 func newCode(t *testing.T, s *apptest.Server, token, name string, history ...gittest.Commit) (string, *gittest.Repo) {
 	t.Helper()
 	var made struct{ ID int64 }
@@ -107,7 +107,7 @@ func TestTree(t *testing.T) {
 
 var nextLink = regexp.MustCompile(`^<[^>]*/api/v4([^>]*)>; rel="next"$`)
 
-// treePage gives the paths of a page and where the next one is.
+// treePage returns the paths of a page and the path of the next page.
 func treePage(t *testing.T, s *apptest.Server, path string) (paths []string, next string) {
 	t.Helper()
 	a := s.Check(t, apptest.Call{Do: "GET " + path, Status: 200})
@@ -143,7 +143,7 @@ func TestEmptyRepository(t *testing.T) {
 		_, alice := s.User(t, "alice")
 		var made struct{ ID int64 }
 		s.Check(t, apptest.Call{Do: "POST /projects", As: alice, JSON: `{"path":"empty"}`, Status: 201}).JSON(t, &made)
-		for _, there := range []bool{false, true} { // the directory is made by the first push, or fetch
+		for _, there := range []bool{false, true} { // the directory is created by the first push or fetch
 			if there {
 				s.Repository(t, made.ID)
 			}
@@ -169,7 +169,7 @@ func TestBlobs(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		_, alice := s.User(t, "alice")
-		large := strings.Repeat("0123456789abcdef\x00\xff", 200_000) // over what is read whole
+		large := strings.Repeat("0123456789abcdef\x00\xff", 200_000) // larger than what is read at once
 		at, r := newCode(t, s, alice, "code", writeFiles("x", "x\n", "none", "", "large", large, "bin", "\x00\x01\xfe"))
 		id := func(rev string) string { return r.Git("rev-parse", rev) }
 		type blob struct {
@@ -212,8 +212,8 @@ func TestBlobs(t *testing.T) {
 	})
 }
 
-// TestHostileRepositoryNames sends names that are options, climb, or are of no text. None
-// may be a fault of the server.
+// TestHostileRepositoryNames sends names that are options, contain .., or are not
+// valid text. None may cause a server error.
 func TestHostileRepositoryNames(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -238,7 +238,7 @@ func TestHostileRepositoryNames(t *testing.T) {
 					t.Errorf("%s: status %d: %.200s", path, got.Status, got.Body)
 				}
 			}
-			// A configuration that is not there is as if there were none.
+			// A configuration file that does not exist is ignored.
 			s.Check(t, apptest.Call{Do: "GET " + at + "/repository/changelog?version=1.0.0&from=main&config_file=" + q, As: alice, Status: 200})
 			if got := s.Send(t, apptest.Call{Do: "GET " + at + "/repository/blobs/" + url.PathEscape(name), As: alice}); got.Status != 404 && got.Status != 400 {
 				t.Errorf("blob %q: status %d: %s", name, got.Status, got.Body)
@@ -387,7 +387,7 @@ func archived(t *testing.T, media string, body []byte) []string {
 	}
 }
 
-// TestArchiveRate asks too often, on an installation that others host.
+// TestArchiveRate exceeds the rate limit of archives.
 func TestArchiveRate(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -425,8 +425,8 @@ func TestArchiveRate(t *testing.T) {
 	})
 }
 
-// TestClientLeaves drops the connection in the middle of a large answer; the
-// server takes that for nothing unusual.
+// TestClientLeaves closes the connection during a large response, which must not be
+// logged as an error.
 func TestClientLeaves(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -456,14 +456,14 @@ func TestClientLeaves(t *testing.T) {
 	})
 }
 
-// transfersIn gives the command lines of the git processes that send something
-// of a repository.
+// transfersIn returns the command lines of the git processes that send data of a
+// repository.
 func transfersIn(path string) []string {
 	found, _ := filepath.Glob("/proc/[0-9]*/cwd")
 	var list []string
 	for _, link := range found {
 		if dir, err := os.Readlink(link); err != nil || dir != path {
-			continue // it may have ended
+			continue // of another repository, or the process has ended
 		}
 		line, _ := os.ReadFile(filepath.Join(filepath.Dir(link), "cmdline"))
 		if bytes.Contains(line, []byte("\x00archive\x00")) || bytes.Contains(line, []byte("\x00blob\x00")) {

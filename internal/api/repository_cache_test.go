@@ -8,8 +8,8 @@ import (
 	"svc/internal/git/gittest"
 )
 
-// TestCachedResponses asks for the same over and over, so that answers are kept,
-// while everything changes that they must not outlive.
+// TestCachedResponses repeats requests so that responses are cached, and checks that
+// changes invalidate them.
 func TestCachedResponses(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

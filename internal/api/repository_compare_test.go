@@ -68,15 +68,15 @@ func TestCompare(t *testing.T) {
 	})
 }
 
-// TestCompareLimits compares more than is shown: all commits, all files, and
-// texts up to the limits of the settings.
+// TestCompareLimits compares more than is shown: all commits and files, and texts up
+// to the configured limits.
 func TestCompareLimits(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		_, alice := s.User(t, "alice")
 		at, r := newCode(t, s, alice, "code", writeFiles("start", "s\n"))
 		base := r.Tip("refs/heads/main")
-		const many = 450 // over what is read at a time
+		const many = 450 // more than is read at once
 		var stream strings.Builder
 		for i := range many {
 			message := fmt.Sprintf("Commit %d", i)
@@ -127,7 +127,7 @@ func TestCompareLimits(t *testing.T) {
 	})
 }
 
-// TestCompareForks compares across the projects of a network.
+// TestCompareForks compares across the projects of a fork network.
 func TestCompareForks(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

@@ -116,7 +116,7 @@ func TestWriteFiles(t *testing.T) {
 	})
 }
 
-// TestFileHeaders names the headers after the service.
+// TestFileHeaders checks that the names of headers contain the service name.
 func TestFileHeaders(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

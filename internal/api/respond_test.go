@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// toStamp writes what the layout says, by a shorter way.
+// TestStamp checks that toStamp returns the same as Format.
 func TestStamp(t *testing.T) {
 	t.Parallel()
 	zone := time.FixedZone("", -5*3600)

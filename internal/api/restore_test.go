@@ -10,7 +10,7 @@ import (
 	"svc/internal/project"
 )
 
-// TestRestoreProject deletes projects, restores them and deletes them for good.
+// TestRestoreProject deletes projects, restores them and deletes them permanently.
 func TestRestoreProject(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -63,7 +63,7 @@ func TestRestoreProject(t *testing.T) {
 			{Name: "recorded", Do: auditOf(id), As: root, Status: 200, Want: `[{"event_type":"project_destroyed"},{"event_type":"project_deletion_marked"},{"event_type":"project_restored"}]`},
 		})
 
-		// What nobody restores is deleted when its time is over.
+		// A project that is not restored is deleted after the period.
 		late := newProject(t, s, alice, "late", "")
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("DELETE /projects/%d", late), As: alice, Status: 202})
 		s.Clock.Move(29 * 24 * time.Hour)
@@ -91,7 +91,7 @@ func auditOf(id int64) string {
 	return fmt.Sprintf("GET /audit_events?entity_type=Project&entity_id=%d&per_page=3", id)
 }
 
-// sweep deletes what was marked long enough ago.
+// sweep deletes projects and groups whose period is over.
 func sweep(t *testing.T, s *apptest.Server) {
 	t.Helper()
 	if err := s.Projects.DeleteMarked(t.Context()); err != nil {
@@ -102,7 +102,7 @@ func sweep(t *testing.T, s *apptest.Server) {
 	}
 }
 
-// TestRestoreGroup is TestRestoreProject for groups with what is in them.
+// TestRestoreGroup is TestRestoreProject for groups and their contents.
 func TestRestoreGroup(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

@@ -21,21 +21,21 @@ import (
 	"svc/internal/user"
 )
 
-// role is the status for each kind of caller of an endpoint. The request is a
-// good one, so that nothing but the caller decides.
+// role is the status of an endpoint for each kind of caller. The request is valid,
+// so that the response only depends on the caller.
 type role struct {
-	do   string // what is sent; {user} is another user, {self} the caller of "user"
+	do   string // the request; {user} is another user, {self} the caller of "user"
 	json string
 
 	nobody int // without a credential
-	user   int // a signed-in user, about another user or himself
+	user   int // a signed-in user, about another user or themselves
 	admin  int
 
-	readAPI  int // an administrator's token with read_api alone
-	readUser int // an administrator's token with read_user alone
+	readAPI  int // an administrator's token with only read_api
+	readUser int // an administrator's token with only read_user
 }
 
-// The usual rows. Anonymous callers get 401.
+// Common rows. Anonymous callers get 401, unless the row is open.
 func adminRead(do string) role { return role{do, "", 401, 403, 200, 200, 403} }
 func userRead(do string) role  { return role{do, "", 401, 200, 200, 200, 200} }
 func ownRead(do string) role   { return role{do, "", 401, 200, 200, 200, 403} }
@@ -46,7 +46,7 @@ func admin(do, body string, status int) role {
 }
 func own(do, body string, status int) role { return role{do, body, 401, status, status, 403, 403} }
 
-// roles has a row for every endpoint: TestRoles fails when one is missing.
+// roles has a row for every endpoint: TestRoles fails if one is missing.
 var roles = map[string]role{
 	"GET /version":  userRead("GET /version"),
 	"GET /metadata": userRead("GET /metadata"),
@@ -81,7 +81,7 @@ var roles = map[string]role{
 	"GET /personal_access_tokens/{id}":             {"GET /personal_access_tokens/{token}", "", 401, 404, 200, 200, 403},
 	"DELETE /personal_access_tokens/{id}":          {"DELETE /personal_access_tokens/{token}", "", 401, 404, 204, 403, 403},
 	"POST /personal_access_tokens/{id}/rotate":     {"POST /personal_access_tokens/{token}/rotate", "", 401, 404, 200, 403, 403},
-	// What a token may do to itself does not depend on its scopes.
+	// A token can read and revoke itself regardless of its scopes.
 	"GET /personal_access_tokens/self":         {"GET /personal_access_tokens/self", "", 401, 200, 200, 200, 200},
 	"DELETE /personal_access_tokens/self":      {"DELETE /personal_access_tokens/self", "", 401, 204, 204, 204, 204},
 	"POST /personal_access_tokens/self/rotate": own("POST /personal_access_tokens/self/rotate", "", 200),
@@ -221,17 +221,17 @@ var roles = map[string]role{
 
 // open are endpoints for all callers, with any credential.
 var open = []string{"GET /openapi.json", "GET /docs", "GET /docs/{file}", "GET /runners/router/discovery",
-	// The token that is sent along decides: see TestTriggers.
+	// The trigger token in the request decides: see TestTriggers.
 	"POST /projects/{id}/trigger/pipeline", "POST /projects/{id}/ref/{ref}/trigger/pipeline",
-	// So does the client key: see TestErrorCollector.
+	// The client key decides: see TestErrorCollector.
 	"POST /error_tracking/collector/api/{id}/envelope/", "POST /error_tracking/collector/api/{id}/store/",
-	// And the instance ID: see TestUnleash.
+	// The instance ID decides: see TestUnleash.
 	"GET /feature_flags/unleash/{project_id}", "GET /feature_flags/unleash/{project_id}/features", "GET /feature_flags/unleash/{project_id}/client/features",
 	"POST /feature_flags/unleash/{project_id}/client/register", "POST /feature_flags/unleash/{project_id}/client/metrics"}
 
 var paramPattern = regexp.MustCompile(`\{\w+\}`)
 
-// joined is the table of all areas.
+// joined returns the table of all areas.
 func joined[R any](t *testing.T, parts ...map[string]R) map[string]R {
 	t.Helper()
 	all := map[string]R{}
@@ -246,8 +246,8 @@ func joined[R any](t *testing.T, parts ...map[string]R) map[string]R {
 	return all
 }
 
-// publicRole is what the callers of TestRoles get in a public place where they
-// are no members: ok, or the refusal of what needs a level there.
+// publicRole returns the row for the callers of TestRoles in a public place in which
+// they are not members: ok, or 403 if a level is required.
 func publicRole(method, path, body string, open bool, need project.Level, ok int) role {
 	r := role{do: method + path, json: body, nobody: 401, user: ok, admin: ok, readAPI: 403, readUser: 403}
 	if open {
@@ -262,7 +262,7 @@ func publicRole(method, path, body string, open bool, need project.Level, ok int
 	return r
 }
 
-// TestRoles sends a good request to every endpoint as every kind of caller.
+// TestRoles sends a valid request to every endpoint as every kind of caller.
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	roles := joined(t, roles, tokenRoles, forkRoles, repositoryRoles, refRoles, ciRoles, runnerRoles, templateRoles, applicationRoles,
@@ -316,8 +316,8 @@ func TestRoles(t *testing.T) {
 	})
 }
 
-// changesUser reports whether the request changes the caller or the user whom it
-// is about, so that others cannot use them again.
+// changesUser reports whether the request changes the caller or the user whom it is
+// about, so that they cannot be used again.
 func (r role) changesUser() bool {
 	if strings.HasPrefix(r.do, "GET ") {
 		return false
@@ -327,8 +327,8 @@ func (r role) changesUser() bool {
 	})
 }
 
-// roleFixture is the callers and objects of requests. Creating them takes most of the
-// time, so they are shared by all requests that leave them as they are.
+// roleFixture has the callers and objects of requests. Creating them takes most of
+// the time, so they are shared by all requests that do not change them.
 type roleFixture struct {
 	s      *apptest.Server
 	n      int
@@ -337,7 +337,7 @@ type roleFixture struct {
 	tokens map[string]string
 	serial int
 	things int
-	kept   map[string]string // the objects, until a caller may change them
+	kept   map[string]string // the objects, until a request may change them
 }
 
 func newRoleFixture(t *testing.T, s *apptest.Server, n int) *roleFixture {
@@ -370,7 +370,7 @@ func newRoleFixture(t *testing.T, s *apptest.Server, n int) *roleFixture {
 	return c
 }
 
-// play sends the row's request as each caller in turn, with fresh things.
+// play sends the request of the row as each caller.
 func (c *roleFixture) play(t *testing.T, r role) {
 	t.Helper()
 	self := strings.Contains(r.do, "/self")
@@ -410,7 +410,7 @@ func (c *roleFixture) send(t *testing.T, r role, as string, status int) {
 	do := c.fill(t, r.do)
 	for _, name := range []string{"{group}", "{project}"} {
 		if strings.Contains(r.do, name) && strings.Contains(r.json, name) {
-			delete(c.kept, name) // that of the body is another one
+			delete(c.kept, name) // the body needs another one
 		}
 	}
 	call := apptest.Call{Name: name, Do: do, As: c.tokens[as], JSON: c.fill(t, r.json), Status: status}
@@ -419,7 +419,7 @@ func (c *roleFixture) send(t *testing.T, r role, as string, status int) {
 	}
 }
 
-// fill replaces the names of objects by objects that exist.
+// fill replaces placeholders by IDs of existing objects.
 func (c *roleFixture) fill(t *testing.T, text string) string {
 	t.Helper()
 	return paramPattern.ReplaceAllStringFunc(text, func(name string) string {
@@ -442,7 +442,7 @@ func (c *roleFixture) fill(t *testing.T, text string) string {
 	})
 }
 
-// create creates the object that a name stands for.
+// create creates the object of a placeholder and returns its ID.
 func (c *roleFixture) create(t *testing.T, name string) string {
 	t.Helper()
 	s := c.s
@@ -497,7 +497,7 @@ func (c *roleFixture) create(t *testing.T, name string) string {
 	return fmt.Sprint(id)
 }
 
-// Path is one that nothing has.
+// path returns an unused path.
 func (c *roleFixture) path() string {
 	c.things++
 	return fmt.Sprintf("thing%d-%d", c.n, c.things)

@@ -11,8 +11,8 @@ import (
 
 const routesPath = "testdata/routes.txt"
 
-// TestRoutes compares the route table with testdata/routes.txt, so that every
-// change of the API's surface shows in a diff.
+// TestRoutes compares the route table with testdata/routes.txt, so that every change
+// of the endpoints is visible in a diff.
 func TestRoutes(t *testing.T) {
 	t.Parallel()
 	want := routeTable(New(Deps{Site: testSite()}))

@@ -72,7 +72,7 @@ func TestRunnerRunsPipeline(t *testing.T) {
 		if got := b.status(j.ID); got != "pending" {
 			t.Errorf("the job is %s before its runner began", got)
 		}
-		b.take(b.runner, 204, twoPhase) // the second waits for the first
+		b.take(b.runner, 204, twoPhase) // the second job depends on the first
 		b.update(&j, 200, `{"state":"running"}`)
 		if got := b.status(j.ID); got != "running" {
 			t.Errorf("the job is %s after its runner began", got)
@@ -87,7 +87,7 @@ func TestRunnerRunsPipeline(t *testing.T) {
 		if got := b.update(&j, 200, crc(first)); got.Header.Get("Job-Status") != "success" || string(got.Body) != "200" {
 			t.Errorf("the end: %v %s", got.Header, got.Body)
 		}
-		b.update(&j, 200, crc(first)) // it did not hear us
+		b.update(&j, 200, crc(first)) // the runner did not get the response
 		if got := b.patch(&j, len(first), "more", 403); got.Header.Get("Job-Status") != "success" {
 			t.Errorf("after the end: %v", got.Header)
 		}
@@ -145,7 +145,8 @@ func TestRunnerRefusals(t *testing.T) {
 			t.Errorf("again: %v", got.Header)
 		}
 		b.patch(j, 5, " world", 202)
-		// What is stored has another size than the runner knows, then other bytes.
+		// The stored log has another size than the runner reports, then another
+		// checksum.
 		b.update(j, 412, crc("hello world!"))
 		b.patch(j, 11, "!", 202)
 		b.update(j, 412, crc("hallo world!"))
@@ -161,8 +162,8 @@ func TestRunnerRefusals(t *testing.T) {
 	})
 }
 
-// TestNoJobTwice has many ask at once. The jobs stay pending until their
-// runners begin, so that nothing but the queue keeps others from them.
+// TestNoJobTwice requests jobs concurrently. The jobs stay pending until their
+// runners start them, so that only the queue prevents duplicates.
 func TestNoJobTwice(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -230,7 +231,8 @@ func TestLongPolling(t *testing.T) {
 		if j := waittest.Receive(t, "the runner gets the job", answers); j == nil || j.JobInfo.Name != "a" {
 			t.Errorf("got %+v", j)
 		}
-		// A runner that is changed is answered, so that it comes back as it is now.
+		// If a runner is changed, its long poll ends, so that it requests again with
+		// the new settings.
 		go func() { answers <- b.take(b.runner, 204, fmt.Sprintf(`,"last_update":%q`, cursor)) }()
 		waittest.For(t, "the second request is held", held)
 		var runners []struct{ ID int64 }
@@ -240,8 +242,10 @@ func TestLongPolling(t *testing.T) {
 	})
 }
 
-// A balancer sends the requests of a runner to any node. The first runner that is
-// held does not serve the tags of the job, which the nodes have not seen yet.
+// TestLongPollingOtherCursorAndNewTags checks long polls with a cursor of another
+// node, because a load balancer sends the requests of a runner to any node. The
+// first runner does not have the tag of the job, which the nodes have not seen
+// before.
 func TestLongPollingOtherCursorAndNewTags(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -262,7 +266,8 @@ func TestLongPollingOtherCursorAndNewTags(t *testing.T) {
 	})
 }
 
-// A runner that prefers a shorter wait gets an answer by then.
+// TestLongPollingPrefersWait checks that the long poll ends after the wait that the
+// runner prefers.
 func TestLongPollingPrefersWait(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

@@ -7,11 +7,11 @@ import (
 	"svc/internal/project"
 )
 
-// runnersOwn is a call of runners: no user's token opens it, and none keeps a
-// runner out.
+// runnersOwn returns the row of an endpoint for runners: user tokens give no access.
 func runnersOwn(do, body string) role { return role{do, body, 403, 403, 403, 403, 403} }
 
-// lacks is a read, open to all who see the project, of what is not there.
+// lacks returns the row of a read, allowed for all who can see the project, of an
+// object that does not exist.
 func lacks(do string) role { return role{do, "", 404, 404, 404, 404, 403} }
 
 // runnerRoles are the rows of runners, logs, artifacts, job tokens and agents.
@@ -68,8 +68,8 @@ var runnerRoles = map[string]role{
 	"GET /job/allowed_agents":                                                  {"GET /job/allowed_agents", "", 401, 404, 404, 404, 403},
 }
 
-// runnerScope reports whether a token with a runner scope gives access to
-// an endpoint, where it has nothing else.
+// runnerScope reports whether a token that only has a runner scope gives access to
+// an endpoint.
 func runnerScope(do, as string) bool {
 	scope := strings.TrimPrefix(as, "only ")
 	if scope == "create_runner" {

@@ -19,8 +19,8 @@ import (
 	"svc/internal/project"
 )
 
-// bench is a project whose pipelines a runner of the test works off, by the
-// same calls as the public runner.
+// bench is a project whose jobs are executed by a runner of the test, with the same
+// requests as the public runner.
 type bench struct {
 	t       testing.TB
 	s       *apptest.Server
@@ -29,7 +29,7 @@ type bench struct {
 	runner  string // token of an instance runner
 }
 
-// newBench makes a project with the CI file, and a runner for everything.
+// newBench creates a project with the CI/CD configuration, and an instance runner.
 func newBench(t testing.TB, s *apptest.Server, yaml string) *bench {
 	t.Helper()
 	_, alice := s.User(t, "alice")
@@ -55,7 +55,7 @@ func newRunner(t testing.TB, s *apptest.Server, as, body string) string {
 	return made.Token
 }
 
-// pipeline starts one and gives its id.
+// pipeline creates a pipeline and returns its ID.
 func (b *bench) pipeline(projectID int64) int64 {
 	b.t.Helper()
 	_, p, err := b.s.CI.CreatePipeline(b.t.Context(), actorOf(b.t, b.s, b.owner), project.RefTo(projectID), ci.NewPipeline{Ref: "main"})
@@ -65,7 +65,7 @@ func (b *bench) pipeline(projectID int64) int64 {
 	return p.ID
 }
 
-// assigned is what a runner reads of a job.
+// assigned is the part of an assignment that the tests read.
 type assigned struct {
 	ID      int64
 	Token   string
@@ -89,7 +89,7 @@ type assigned struct {
 	}
 }
 
-// take asks for a job; the status is 201 or 204.
+// take requests a job; the status is 201 or 204.
 func (b *bench) take(token string, status int, more string) *assigned {
 	b.t.Helper()
 	a := b.s.Check(b.t, apptest.Call{Do: "POST /jobs/request", JSON: fmt.Sprintf(`{"token":%q,"system_id":"s_1"%s}`, token, more), Status: status})
@@ -101,7 +101,7 @@ func (b *bench) take(token string, status int, more string) *assigned {
 	return &got
 }
 
-// run takes a job that begins at once.
+// run takes a job that starts at once.
 func (b *bench) run() *assigned {
 	b.t.Helper()
 	j := b.take(b.runner, 201, "")
@@ -116,7 +116,7 @@ func (b *bench) update(j *assigned, status int, body string) apptest.Answer {
 	return b.s.Check(b.t, apptest.Call{Do: fmt.Sprintf("PUT /jobs/%d", j.ID), Header: map[string]string{"JOB-TOKEN": j.Token}, JSON: body, Status: status})
 }
 
-// patch sends a piece of the log.
+// patch sends a part of the log.
 func (b *bench) patch(j *assigned, at int, text string, status int) apptest.Answer {
 	b.t.Helper()
 	r, err := http.NewRequestWithContext(b.t.Context(), "PATCH", fmt.Sprintf("%s/api/v4/jobs/%d/trace?debug_trace=false", b.s.URL, j.ID), strings.NewReader(text))
@@ -135,7 +135,7 @@ func (b *bench) patch(j *assigned, at int, text string, status int) apptest.Answ
 	return a
 }
 
-// Upload sends a file as the public runner does.
+// upload sends a file as the public runner does.
 func (b *bench) upload(j *assigned, query string, content []byte, status int) apptest.Answer {
 	b.t.Helper()
 	var body bytes.Buffer
@@ -163,7 +163,7 @@ func (b *bench) upload(j *assigned, query string, content []byte, status int) ap
 	return a
 }
 
-// putAway has the logs put away of the jobs that ended.
+// putAway packs the logs of finished jobs.
 func (b *bench) putAway() {
 	b.t.Helper()
 	b.s.Clock.Move(time.Minute)
@@ -173,7 +173,7 @@ func (b *bench) putAway() {
 	b.settled()
 }
 
-// settled waits until the queue has done its work.
+// settled waits until the background jobs are done.
 func (b *bench) settled() {
 	b.t.Helper()
 	if err := b.s.Queue.Idle(b.t.Context()); err != nil {
@@ -185,7 +185,7 @@ func (b *bench) at(path string, args ...any) string {
 	return fmt.Sprintf("/projects/%d", b.project) + fmt.Sprintf(path, args...)
 }
 
-// status is the state of a job.
+// status returns the state of a job.
 func (b *bench) status(jobID int64) string {
 	b.t.Helper()
 	var state string

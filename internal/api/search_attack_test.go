@@ -14,9 +14,9 @@ import (
 	"svc/internal/limit"
 )
 
-// TestSlowSearches has anonymous callers hold all connections that they can have
-// for searches: other lists of theirs and searches of users go on, and one more
-// search is turned away with 503.
+// TestSlowSearches uses all connections that anonymous callers can have for
+// searches: another search is refused with 503. Other lists of anonymous callers and
+// searches of users are not affected.
 func TestSlowSearches(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -26,7 +26,7 @@ func TestSlowSearches(t *testing.T) {
 		s.Check(t, apptest.Call{Do: "POST /projects", As: ada, JSON: `{"name":"p","visibility":"public"}`, Status: 201}).JSON(t, &made)
 		issues := fmt.Sprintf("GET /projects/%d/issues", made.ID)
 		held := 0
-		for n := 1; ; n++ { // each from another address, as slow searches would
+		for n := 1; ; n++ { // each from another address
 			ctx := limit.WithAddress(t.Context(), fmt.Sprintf("192.0.2.%d:1", n))
 			release, err := s.DB.Searches().Acquire(ctx)
 			if err != nil {
@@ -53,8 +53,8 @@ func TestSlowSearches(t *testing.T) {
 	})
 }
 
-// TestReadTimeout gives the queries of anonymous callers no time: they are told
-// so, and users are not concerned.
+// TestReadTimeout sets a very short timeout for the queries of anonymous callers:
+// they get an error, and users are not affected.
 func TestReadTimeout(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -71,7 +71,7 @@ func TestReadTimeout(t *testing.T) {
 	})
 }
 
-// page gets a page as a visitor.
+// page requests a page as an anonymous visitor.
 func page(t *testing.T, s *apptest.Server, at string) (int, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(context.Background(), "GET", s.URL+at, nil)

@@ -21,7 +21,7 @@ var searchPlaceRoles = map[string]placeRole{
 	"GET /groups/{id}/-/search":   {do: "GET {at}/-/search?scope=notes&search=word", ok: 200},
 }
 
-// searchRoles are the rows of the search.
+// searchRoles are the rows of the instance-wide search.
 var searchRoles = map[string]role{
 	"GET /search":                 ownRead("GET /search?scope=users&search=word"),
 	"GET /projects/{id}/search":   ownRead("GET /projects/{project}/search?scope=issues&search=word"),
@@ -30,8 +30,8 @@ var searchRoles = map[string]role{
 	"GET /groups/{id}/-/search":   {"GET /groups/99999/-/search?scope=issues&search=word", "", 401, 404, 404, 404, 403},
 }
 
-// TestSearch searches each scope in each place, with all parameters, and attacks the
-// text.
+// TestSearch searches each scope in each place, with all parameters and with hostile
+// texts.
 func TestSearch(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -129,7 +129,7 @@ func TestSearch(t *testing.T) {
 			{Name: "not signed in", Do: all + "issues", Status: 401},
 			{Name: "no such project", Do: "GET /projects/99999/search?scope=issues&search=x", As: alice, Status: 404},
 		})
-		// No sign has a meaning.
+		// No character is an operator.
 		for text, want := range map[string]int{
 			`100% leaves_now`: 1, `100%leaves`: 0, `leavesXnow`: 0, `leaves_`: 1, `%`: 1, `_`: 1, `"`: 0, `'`: 0, `*`: 0, `hungr*`: 0, `quokka NEAR hungry`: 0, `title:Quokka`: 0,
 			`-hungry`: 0, `quokka OR plain`: 0, `\`: 0, `";--`: 0, `^quokka`: 0, `(quokka`: 0, "\t": -1, `ÜÖ`: 0, `is`: 1, `i`: 1,
@@ -169,8 +169,8 @@ func TestSearch(t *testing.T) {
 	})
 }
 
-// TestSearchVisibility searches every scope as every kind of reader: nobody finds what
-// they cannot see otherwise.
+// TestSearchVisibility searches every scope as every kind of reader, and checks that
+// results are limited to objects that the reader can see.
 func TestSearchVisibility(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -214,7 +214,8 @@ func TestSearchVisibility(t *testing.T) {
 				{Do: "POST " + p + "/merge_requests/1/notes", As: owner, JSON: `{"body":"okapi code ` + visibility + `"}`, Status: 201},
 			})
 		}
-		// count returns how many results a reader gets, and -1 if the place is not found.
+		// count returns the number of results of a reader, or -1 if the place is not
+		// found.
 		count := func(as, do string) int {
 			t.Helper()
 			got := s.Send(t, apptest.Call{Do: do, As: as})
@@ -244,7 +245,8 @@ func TestSearchVisibility(t *testing.T) {
 			s.Check(t, apptest.Call{Do: do, As: readUser, Status: 403})
 		}
 		const all = "GET /search?per_page=100&search=okapi&scope="
-		// Owner, Guest, Planner, Developer of all; signed in; external; admin; signed in.
+		// Owner, Guest, Planner and Developer of all places; outsider; external
+		// user; administrator; outsider with read_api.
 		expect(all+"projects", 3, 3, 3, 3, 2, 1, 3, 2)
 		expect(all+"issues", 6, 3, 6, 6, 2, 1, 6, 2)
 		expect(all+"issues&confidential=true", 3, 0, 3, 3, 0, 0, 3, 0)
@@ -274,7 +276,7 @@ func TestSearchVisibility(t *testing.T) {
 		} {
 			expect("GET "+public+"/search?search=okapi&scope="+scope, want...)
 		}
-		// Parts for members only, and parts that are switched off.
+		// Parts for members only, and disabled parts.
 		s.Check(t, apptest.Call{Do: "PUT " + public, As: owner, Status: 200, JSON: `{"issues_access_level":"private","wiki_access_level":"private","repository_access_level":"private",
 			"merge_requests_access_level":"private","snippets_access_level":"private","builds_access_level":"private"}`})
 		for scope, want := range map[string][]int{

@@ -11,8 +11,8 @@ import (
 	"svc/internal/db"
 )
 
-// TestSearchWords searches for words in any order, for phrases and for parts of words,
-// in what was written, changed and deleted a moment before.
+// TestSearchWords searches for words in any order, for phrases and for parts of
+// words, in texts that were just created, changed and deleted.
 func TestSearchWords(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -73,8 +73,8 @@ func TestSearchWords(t *testing.T) {
 	})
 }
 
-// TestSearchCommonWords compares the pages of searches that find more than the text
-// index returns with plain queries.
+// TestSearchCommonWords compares the pages of searches with more matches than the
+// text index returns with plain queries.
 func TestSearchCommonWords(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

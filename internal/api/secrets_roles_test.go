@@ -11,9 +11,9 @@ import (
 	"svc/internal/project"
 )
 
-// TestReadOnlyTokenSeesNoSecrets reads every GET endpoint of a project and its
-// group with a token of the Owner that has read_api alone: no answer contains a
-// secret that a token with api is shown.
+// TestReadOnlyTokenSeesNoSecrets reads every GET endpoint of a project and its group
+// with an Owner's token with only read_api: no response contains a secret that a
+// token with api can read.
 func TestReadOnlyTokenSeesNoSecrets(t *testing.T) {
 	t.Parallel()
 	rows := placeRows(t)
@@ -69,8 +69,8 @@ func TestReadOnlyTokenSeesNoSecrets(t *testing.T) {
 	})
 }
 
-// TestBridgesHidePrivateDownstream lists trigger jobs for a user who does not see
-// the project that they start pipelines in.
+// TestBridgesHidePrivateDownstream lists trigger jobs for a user who cannot see the
+// downstream project.
 func TestBridgesHidePrivateDownstream(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -89,9 +89,9 @@ func TestBridgesHidePrivateDownstream(t *testing.T) {
 	})
 }
 
-// TestRunnersThroughShares compares the list of runners with what GET of one says,
-// for a member of a group that the group and the project of runners are shared
-// with.
+// TestRunnersThroughShares compares the list of runners with the responses for
+// single runners, for a member of a group that the group and the project of the
+// runners are shared with.
 func TestRunnersThroughShares(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

@@ -25,7 +25,7 @@ func TestServiceAccounts(t *testing.T) {
 			Username string
 			Token    string
 		}
-		// Of the instance.
+		// Service accounts of the instance.
 		s.Check(t, apptest.Call{Name: "instance", Do: "POST /service_accounts", As: root, Status: 201,
 			Want: `{"name":"Service account user","email":"<any>"}`}).JSON(t, &instance)
 		s.Table(t, []apptest.Call{
@@ -40,7 +40,7 @@ func TestServiceAccounts(t *testing.T) {
 			{Name: "no human", Do: "GET /users?humans=true&search=robot", As: root, Status: 200, Want: `[]`},
 			{Name: "a bot", Do: "GET /users?username=robot", As: root, Status: 200, Want: `[{"bot":true,"using_license_seat":false}]`},
 		})
-		// Of a group.
+		// Service accounts of a group.
 		const at = "/groups/g/service_accounts"
 		s.Table(t, []apptest.Call{
 			{Name: "not by default", Do: "POST " + at, As: alice, Status: 403},

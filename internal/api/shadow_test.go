@@ -14,8 +14,8 @@ import (
 	"svc/internal/project"
 )
 
-// TestTagShadowsBranch gives tags the names of branches: the branch is meant,
-// and the name of a protected branch is refused.
+// TestTagShadowsBranch creates tags with the names of branches: such a name refers
+// to the branch, and the name of a protected branch is refused.
 func TestTagShadowsBranch(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -32,7 +32,7 @@ func TestTagShadowsBranch(t *testing.T) {
 		for _, name := range []string{"stable", "release/*"} {
 			s.Check(t, apptest.Call{Do: "POST " + b.at("/protected_branches"), As: b.owner, JSON: fmt.Sprintf(`{"name":%q}`, name), Status: 201})
 		}
-		// The artifacts of the tag are not those of the branch.
+		// The artifacts of the tag are separate from those of the branch.
 		for _, one := range []struct{ ref, text string }{{"refs/heads/work", "GOOD"}, {"refs/tags/work", "EVIL"}} {
 			if _, _, err := s.CI.CreatePipeline(t.Context(), actorOf(t, s, b.owner), project.RefTo(b.project), ci.NewPipeline{Ref: one.ref}); err != nil {
 				t.Fatal(err)
@@ -62,7 +62,7 @@ func TestTagShadowsBranch(t *testing.T) {
 			{Name: "a tag before its branch is protected", Do: "POST " + b.at("/protected_branches"), As: b.owner, JSON: `{"name":"work"}`, Status: 201},
 			{Name: "the branch is meant", Do: "GET " + file("work"), As: dev, Status: 200, Text: "x\n"},
 		})
-		// By git as well.
+		// A push by git is refused too.
 		dir := t.TempDir()
 		c := exec.CommandContext(t.Context(), "git", "-c", "protocol.http.allow=always", "--git-dir="+r.Path, "push", strings.Replace(s.URL, "://", "://dev:"+dev+"@", 1)+"/alice/code.git", evil+":refs/tags/stable")
 		c.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_GLOBAL=/dev/null", "HOME="+dir)
@@ -72,7 +72,7 @@ func TestTagShadowsBranch(t *testing.T) {
 	})
 }
 
-// TestForkMoreVisible makes forks more visible than their source.
+// TestForkMoreVisible tries to make forks more visible than their source.
 func TestForkMoreVisible(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -110,7 +110,8 @@ func TestForkMoreVisible(t *testing.T) {
 	})
 }
 
-// TestCommitSkipsFsck writes by the API what a push could not bring.
+// TestCommitSkipsFsck checks that commits by the API are refused if a push of them
+// would be.
 func TestCommitSkipsFsck(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

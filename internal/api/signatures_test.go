@@ -19,7 +19,7 @@ import (
 	"svc/internal/repo"
 )
 
-// signer signs commits as git does it with an SSH key.
+// signer signs commits with an SSH key, as git does.
 type signer struct{ ssh.Signer }
 
 func newSigner(t *testing.T) signer {
@@ -73,7 +73,7 @@ func TestSignatures(t *testing.T) {
 		text := func(message string) string {
 			return fmt.Sprintf("tree %s\nauthor A <%s> 1600000000 +0000\ncommitter A <%[2]s> 1600000000 +0000\n\n%s\n", tree, me.Email, message)
 		}
-		object := func(text string) string { // of a commit with a branch: others are not shown
+		object := func(text string) string { // of a commit on a branch, because other commits are not shown
 			sha := r.Object("commit", text)
 			r.Git("update-ref", "refs/heads/"+sha[:8], sha)
 			return sha

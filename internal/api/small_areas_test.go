@@ -61,7 +61,7 @@ func TestBroadcastMessages(t *testing.T) {
 	})
 }
 
-// uploadSecure sends a secure file.
+// uploadSecure uploads a secure file.
 func uploadSecure(t *testing.T, s *apptest.Server, at, token, name, content string) int {
 	t.Helper()
 	var body bytes.Buffer

@@ -66,12 +66,13 @@ func TestSnippetNotes(t *testing.T) {
 	})
 }
 
-// TestSnippetNoteRoles list as everybody about snippets of each visibility in a
-// public project, and looks for what was said in the events that each one reads.
+// TestSnippetNoteRoles comments as every kind of caller on snippets of each
+// visibility in a public project, and checks which comments are in the events that
+// each caller can read.
 func TestSnippetNoteRoles(t *testing.T) {
 	t.Parallel()
 	calls := []struct {
-		do, json string // {note} is one of the author's, {discussion} a thread
+		do, json string // {note} is a note of the author, {discussion} a thread
 		need     project.Level
 		ok       int
 	}{
@@ -141,7 +142,7 @@ func TestSnippetNoteRoles(t *testing.T) {
 			for name, level := range levels {
 				for _, c := range calls {
 					if c.ok == 204 && level >= c.need {
-						continue // at the end: it can be done once
+						continue // last, because it can only be done once
 					}
 					want := c.ok
 					switch {

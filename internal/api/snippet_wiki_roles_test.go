@@ -6,8 +6,8 @@ import (
 	"svc/internal/project"
 )
 
-// snippetWikiRows are the rows of snippets and wikis. Most ask for one that is not
-// there: TestSnippetNoteRoles has some.
+// snippetWikiRows are the rows of snippets and wikis. Most use one that does not
+// exist; TestSnippetNoteRoles has some.
 var snippetWikiRows = func() map[string]ciRow {
 	const snippets, one = "/projects/{id}/snippets", "/projects/{id}/snippets/{snippet_id}"
 	const thread = one + "/discussions/{discussion_id}"

@@ -91,7 +91,7 @@ func TestSnippets(t *testing.T) {
 			t.Fatal(err)
 		}
 		left, err := filepath.Glob(filepath.Join(s.Config.Storages["default"], "snippets", "*", "*.git"))
-		if err != nil || len(left) != 2 { // the two that are left
+		if err != nil || len(left) != 2 { // of the two remaining snippets
 			t.Errorf("repositories %v, %v", left, err)
 		}
 	})
@@ -105,7 +105,7 @@ func elevenFiles() string {
 	return strings.Join(list, ",")
 }
 
-// TestSnippetOwners sees what becomes of snippets whose author or project goes.
+// TestSnippetOwners deletes the authors and projects of snippets.
 func TestSnippetOwners(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -154,7 +154,7 @@ func TestSnippetOwners(t *testing.T) {
 	})
 }
 
-// TestUnfinishedSnippet leaves a snippet without files behind, as a crash does.
+// TestUnfinishedSnippet creates the state after a crash: a snippet without files.
 func TestUnfinishedSnippet(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

@@ -19,7 +19,7 @@ import (
 	"svc/internal/waittest"
 )
 
-// finished waits until all moves are over.
+// finished waits until all moves have ended.
 func finished(t *testing.T, s *apptest.Server) {
 	t.Helper()
 	waittest.For(t, "all moves are over", func() bool {
@@ -27,7 +27,7 @@ func finished(t *testing.T, s *apptest.Server) {
 	})
 }
 
-// bare finds the repositories on a storage of a server.
+// bare returns the paths of the repositories on a storage.
 func bare(t *testing.T, s *apptest.Server, storage string) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(s.Config.Storages[storage], "*s", "*", "*"))
@@ -40,8 +40,8 @@ func bare(t *testing.T, s *apptest.Server, storage string) []string {
 	return found
 }
 
-// TestStorageMoves moves one of each kind: while it is under way everybody reads
-// and nobody writes, and then it lies elsewhere and nothing is lost.
+// TestStorageMoves moves a repository of each kind: during the move it can be read
+// and not written, and afterwards it is on the other storage and complete.
 func TestStorageMoves(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -111,7 +111,7 @@ func TestStorageMoves(t *testing.T) {
 		gittest.Run(t, work.Path, "fetch", "-q", remote+".git", "main")
 		goes <- true
 		<-stops
-		// At its new place it stays read-only until the old one is removed.
+		// On the new storage it stays read-only until the old copy is removed.
 		refused()
 		s.Table(t, []apptest.Call{
 			{Name: "not yet over", Do: fmt.Sprintf("GET %s/%d", moves, id), As: root, Status: 200, Want: `{"state":"replicated"}`},
@@ -151,7 +151,7 @@ func TestStorageMoves(t *testing.T) {
 		if there := bare(t, s, "second"); len(there) != 4 {
 			t.Errorf("on the other: %v", there)
 		}
-		// All of them at once, and one by its project.
+		// All repositories of a kind at once, and one by its project.
 		s.Table(t, []apptest.Call{
 			{Name: "by the project", Do: "PUT " + at, As: root, JSON: `{"repository_storage":"default"}`, Status: 200},
 			{Name: "all groups", Do: "POST /group_repository_storage_moves", As: root, JSON: `{"source_storage_name":"second","destination_storage_name":"default"}`, Status: 202, Want: `{"message":"202 Accepted"}`},
@@ -172,8 +172,8 @@ func TestStorageMoves(t *testing.T) {
 	}, apptest.Storages)
 }
 
-// TestStorageMoveFails: what cannot be moved stays where it is, and may be
-// written to.
+// TestStorageMoveFails checks that a repository that cannot be moved stays on its
+// storage and can be written.
 func TestStorageMoveFails(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -190,7 +190,7 @@ func TestStorageMoveFails(t *testing.T) {
 			finished(t, s)
 			s.Check(t, apptest.Call{Name: want, Do: "GET " + at + "/repository_storage_moves?per_page=1", As: apptest.RootToken, Status: 200, Want: want})
 		}
-		// A file stands where the storage should be.
+		// The directory of the storage is a file.
 		if err := os.WriteFile(s.Config.Storages["second"], nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -199,7 +199,7 @@ func TestStorageMoveFails(t *testing.T) {
 		if err := os.Remove(s.Config.Storages["second"]); err != nil {
 			t.Fatal(err)
 		}
-		// The copy is damaged before it is looked at.
+		// The copy is damaged before it is verified.
 		s.Moves.Step = func(name string) {
 			if name == "verify" {
 				packs, _ := filepath.Glob(filepath.Join(s.Config.Storages["second"], "projects", "*", "*", "objects", "[0-9a-f][0-9a-f]"))
@@ -211,13 +211,14 @@ func TestStorageMoveFails(t *testing.T) {
 		if left := bare(t, s, "second"); len(left) != 0 {
 			t.Errorf("left behind: %v", left)
 		}
-		// What is left of an earlier one is in nobody's way; what can not be removed is told.
+		// Remains of an earlier copy do not prevent a move; a failure to remove the
+		// old copy is reported.
 		there := filepath.Join(s.Config.Storages["second"], "projects", fmt.Sprintf("%02x", p%256), fmt.Sprintf("%d.git", p))
 		if err := os.MkdirAll(filepath.Join(there, "old"), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		s.Moves.Step = func(name string) {
-			if name == "clean" { // there is no way to it any more
+			if name == "clean" { // the directory is not accessible any more
 				dir := filepath.Join(s.Config.Storages["default"], "projects", fmt.Sprintf("%02x", p%256))
 				_ = os.Rename(dir, dir+"-away")
 				_ = os.WriteFile(dir, nil, 0o600)
@@ -228,8 +229,8 @@ func TestStorageMoveFails(t *testing.T) {
 	}, apptest.Storages)
 }
 
-// TestStorageMoveOfDeleted: what goes for good while it is moved leaves nothing
-// anywhere.
+// TestStorageMoveOfDeleted checks that an object that is deleted permanently during
+// a move leaves no files on either storage.
 func TestStorageMoveOfDeleted(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -274,8 +275,8 @@ func rows(t *testing.T, s *apptest.Server, query string) (n int) {
 	return n
 }
 
-// TestStorageMoveSlowReader: one who reads on and on at the old place keeps it,
-// but nobody from writing to the new one.
+// TestStorageMoveSlowReader checks that the old copy is kept while a client reads
+// it, and that the new one can be written.
 func TestStorageMoveSlowReader(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -284,7 +285,7 @@ func TestStorageMoveSlowReader(t *testing.T) {
 		p := newProject(t, s, root, "p", `,"initialize_with_readme":true`)
 		at := fmt.Sprintf("/projects/%d", p)
 		old := filepath.Join(s.Config.Storages["default"], bare(t, s, "default")[0])
-		in, more := io.Pipe() // a client that says nothing
+		in, more := io.Pipe() // a client that sends nothing
 		var reads sync.WaitGroup
 		reads.Go(func() { _ = s.Git.Repo(old).UploadPack(t.Context(), in, io.Discard, git.ServeOptions{}) })
 		s.Check(t, apptest.Call{Do: "POST " + at + "/repository_storage_moves", As: root, JSON: `{"destination_storage_name":"second"}`, Status: 201})
@@ -308,19 +309,19 @@ func TestStorageMoveSlowReader(t *testing.T) {
 	}, apptest.Storages)
 }
 
-// TestStorageMoveBesideOthers moves to and fro what two nodes read all the time:
-// no reader notices, and no node writes while it goes.
+// TestStorageMoveBesideOthers moves a repository back and forth while two nodes read
+// it: no read fails, and no node can write during a move.
 func TestStorageMoveBesideOthers(t *testing.T) {
 	t.Parallel()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
 		a := apptest.Start(t, src, apptest.Storages)
 		b := a
-		if src.URL != "" { // with the embedded database there is one node
+		if src.URL != "" { // the embedded database allows only one node
 			b = apptest.Start(t, src, apptest.Beside(t, a))
 		}
 		stops, goes := make(chan bool), make(chan bool)
 		for _, s := range []*apptest.Server{a, b} {
-			s.Moves.Quiet = time.Second // a busy machine lets a reader wait before it begins
+			s.Moves.Quiet = time.Second // on a busy machine, a reader may be delayed before it opens the files
 			s.Moves.Step = func(name string) {
 				if name == "switch" {
 					stops <- true
@@ -363,14 +364,14 @@ func TestStorageMoveBesideOthers(t *testing.T) {
 			a.Check(t, apptest.Call{Do: "POST " + at + "/repository_storage_moves", As: apptest.RootToken, JSON: `{"destination_storage_name":"` + to + `"}`, Status: 201})
 			<-stops
 			for _, s := range []*apptest.Server{a, b} {
-				if status := write(s, "never"); status != 403 && status != 503 { // by what the node knows of it, or by the row
+				if status := write(s, "never"); status != 403 && status != 503 { // from the node's cache, or from the row
 					t.Errorf("a write while it goes: %d", status)
 				}
 			}
 			goes <- true
 			finished(t, a)
 			for i, s := range []*apptest.Server{a, b} {
-				waittest.For(t, "a node writes again", func() bool { return write(s, fmt.Sprintf("%d-%d", turn, i)) == 201 }) // the other node may hear of it late
+				waittest.For(t, "a node writes again", func() bool { return write(s, fmt.Sprintf("%d-%d", turn, i)) == 201 }) // notified late
 			}
 		}
 		close(over)
@@ -388,7 +389,7 @@ func TestStorageMoveBesideOthers(t *testing.T) {
 	})
 }
 
-// fetched reads a thing whole.
+// fetched reads a whole response.
 func fetched(t *testing.T, s *apptest.Server, path, token string) error {
 	r, err := http.NewRequestWithContext(t.Context(), "GET", s.URL+"/api/v4"+path, nil)
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// TestStorageWeights stores new repositories by the weights of the storages.
+// TestStorageWeights checks that new repositories are stored according to the
+// weights of the storages.
 func TestStorageWeights(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -43,7 +44,7 @@ func TestStorageWeights(t *testing.T) {
 
 		s.Check(t, weigh("half", `{"default":50,"second":50}`, 200, ""))
 		seen := map[string]bool{}
-		for i := 0; len(seen) < 2 && i < 100; i++ { // the same side 100 times is impossible
+		for i := 0; len(seen) < 2 && i < 100; i++ { // the same storage 100 times is practically impossible
 			var made struct {
 				Storage string `json:"repository_storage"`
 			}

@@ -8,7 +8,7 @@ import (
 	"svc/internal/git/gittest"
 )
 
-// TestUpdateSubmodule points submodules to other commits, and nothing else.
+// TestUpdateSubmodule sets submodules to other commits, and refuses other paths.
 func TestUpdateSubmodule(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

@@ -8,11 +8,11 @@ import (
 	"svc/internal/project"
 )
 
-// suggestion is a suggestion of a note.
+// suggestion is a suggestion in a note.
 type suggestion struct{ ID int64 }
 
-// suggested comments on a line of a merge request with a suggestion, and returns
-// the suggestions and the discussion.
+// suggested creates a note with a suggestion on a line of a merge request, and
+// returns the suggestions and the discussion.
 func suggested(t testing.TB, s *apptest.Server, as, at, place, body string) (list []suggestion, discussion string) {
 	t.Helper()
 	var made struct {
@@ -82,7 +82,7 @@ func TestSuggestions(t *testing.T) {
 			{Do: fmt.Sprintf("GET /projects/%d/repository/commits/work", id), Status: 200, Want: `{"message":"Custom Co-authored-by: alice <alice@example.org>"}`},
 			{Do: fmt.Sprintf("GET /projects/%d/repository/files/new.txt/raw?ref=work", id), Status: 200, Text: "zero\nONE\nTWO\nTHREE\nfive\nSIX"},
 		})
-		// A changed note has other suggestions; one that was applied stays.
+		// Editing a note replaces its suggestions, except applied ones.
 		var note struct {
 			ID    int64
 			Notes []struct{ ID int64 }

@@ -12,7 +12,7 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// TestTerraformStates sends the requests of the http backend of Terraform.
+// TestTerraformStates sends the requests of Terraform's http backend.
 func TestTerraformStates(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -92,7 +92,7 @@ func TestTerraformStates(t *testing.T) {
 		if got := s.Check(t, apptest.Call{Do: "GET " + at, As: b.owner, Status: 200}); string(got.Body) != large {
 			t.Error("a large state came back changed")
 		}
-		// A body that is not sent whole changes nothing.
+		// An incomplete body changes nothing.
 		r, err := http.NewRequest("POST", s.URL+"/api/v4"+at, io.LimitReader(strings.NewReader(`{"serial":2}                 `), 12))
 		if err != nil {
 			t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 // "assigned Issue 1".
 func todoActions(t *testing.T, s *apptest.Server, token, query string) []string {
 	t.Helper()
-	s.Settled(t) // mentions are found in the background
+	s.Settled(t) // mentions are processed in the background
 	var items []struct {
 		ActionName string `json:"action_name"`
 		TargetType string `json:"target_type"`
@@ -67,15 +67,15 @@ func TestTodos(t *testing.T) {
 		wantTodos(t, s, bob, "")
 		wantTodos(t, s, bob, "?state=done", "assigned Issue 1")
 
-		// Mentions; one at the start of a line addresses a user.
+		// Mentions; one at the start of a line is a direct address.
 		made(t, s, alice, "POST "+issues+"/1/notes", `{"body":"Look, @bob, at this"}`)
 		wantTodos(t, s, bob, "", "mentioned Issue 1")
 		made(t, s, alice, "POST "+issues, `{"title":"second","description":"@bob please"}`)
 		wantTodos(t, s, bob, "", "directly_addressed Issue 2", "mentioned Issue 1")
-		made(t, s, alice, "POST "+issues+"/1/notes", `{"body":"@bob again"}`) // there is one for the issue
+		made(t, s, alice, "POST "+issues+"/1/notes", `{"body":"@bob again"}`) // the issue already has an item
 		wantTodos(t, s, bob, "", "directly_addressed Issue 2", "mentioned Issue 1")
 		s.Check(t, apptest.Call{Do: "GET /todos?action=mentioned", As: bob, Status: 200, Want: `[{"body":"Look, @bob, at this"}]`})
-		// What the user does resolves the item, what others do does not.
+		// Actions of the user resolve the item, those of others do not.
 		made(t, s, alice, "POST "+issues+"/1/notes", `{"body":"x"}`)
 		s.Check(t, apptest.Call{Do: "PUT " + issues + "/2", As: alice, JSON: `{"state_event":"close"}`, Status: 200})
 		wantTodos(t, s, bob, "", "directly_addressed Issue 2", "mentioned Issue 1")
@@ -86,13 +86,13 @@ func TestTodos(t *testing.T) {
 		wantTodos(t, s, bob, "", "assigned Issue 2")
 		s.Check(t, apptest.Call{Do: "PUT " + issues + "/2", As: alice, JSON: `{"assignee_ids":[]}`, Status: 200})
 		wantTodos(t, s, bob, "")
-		// A description that mentions a user later.
+		// A mention that is added to a description.
 		s.Check(t, apptest.Call{Do: "PUT " + issues + "/1", As: alice, JSON: `{"description":"for @bob and @bob"}`, Status: 200})
 		wantTodos(t, s, bob, "", "mentioned Issue 1")
 		s.Check(t, apptest.Call{Do: "POST /todos/mark_as_done", As: bob, Status: 204})
 		wantTodos(t, s, bob, "")
 
-		// Those that users add themselves.
+		// Items that users add themselves.
 		s.Table(t, []apptest.Call{
 			{Do: "POST " + issues + "/1/todo", As: bob, Status: 201, Want: `{"action_name":"marked","author":{"username":"bob"},"state":"pending"}`},
 			{Do: "POST " + issues + "/1/todo", As: bob, Status: 304},
@@ -131,7 +131,7 @@ func TestTodos(t *testing.T) {
 		if len(hidden) > 0 {
 			t.Error("items of a project that the user cannot see")
 		}
-		// An item goes with its target, and with the comment.
+		// An item is deleted with its target, and with its comment.
 		s.Check(t, apptest.Call{Do: "DELETE " + issues + "/1", As: alice, Status: 204})
 		wantTodos(t, s, bob, fmt.Sprintf("?project_id=%d", p))
 	})
@@ -169,7 +169,7 @@ func TestMergeRequestTodos(t *testing.T) {
 			{Do: "POST " + requests + "/1/todo", As: carol, Status: 201, Want: `{"action_name":"marked","target_type":"MergeRequest"}`},
 			{Do: "POST " + requests + "/1/todo", As: carol, Status: 304},
 		})
-		// A review resolves the item of the reviewer, and its comments mention users.
+		// A review resolves the item of the reviewer; its comments mention users.
 		s.Check(t, apptest.Call{Do: "POST " + requests + "/1/draft_notes", As: carol, JSON: `{"note":"one"}`, Status: 201})
 		s.Check(t, apptest.Call{Do: "POST " + requests + "/1/draft_notes", As: carol, JSON: `{"note":"@dan two"}`, Status: 201})
 		s.Check(t, apptest.Call{Do: "POST " + requests + "/1/draft_notes/bulk_publish", As: carol, Status: 204})
@@ -179,7 +179,7 @@ func TestMergeRequestTodos(t *testing.T) {
 		wantTodos(t, s, dan, "", "directly_addressed MergeRequest 1")
 		s.Check(t, apptest.Call{Do: "POST /todos/mark_as_done", As: alice, Status: 204})
 		s.Check(t, apptest.Call{Do: "POST " + requests + "/1/todo", As: carol, Status: 201})
-		// Conflicts, once.
+		// A conflict, which creates only one item.
 		commit("main", "two")
 		s.Check(t, apptest.Call{Do: "GET " + requests + "/1", As: bob, Status: 200, Want: `{"has_conflicts":true}`})
 		wantTodos(t, s, alice, "", "unmergeable MergeRequest 1")
@@ -187,7 +187,7 @@ func TestMergeRequestTodos(t *testing.T) {
 		commit("main", "three")
 		s.Check(t, apptest.Call{Do: "GET " + requests + "/1", As: bob, Status: 200, Want: `{"has_conflicts":true}`})
 		wantTodos(t, s, alice, "")
-		// A pipeline that fails, and one that passes.
+		// A failed pipeline, and one that passes.
 		commit("b", "three")
 		var m struct{ SHA string }
 		s.Check(t, apptest.Call{Do: "GET " + requests + "/1", As: bob, Status: 200}).JSON(t, &m)
@@ -199,7 +199,7 @@ func TestMergeRequestTodos(t *testing.T) {
 		wantTodos(t, s, alice, "", "build_failed MergeRequest 1")
 		status("success")
 		wantTodos(t, s, alice, "")
-		// Merging resolves the item of the user who merges, and no other.
+		// Merging resolves the items of the user who merges, and of no other.
 		s.Check(t, apptest.Call{Do: "PUT " + requests + "/1/merge", As: bob, Status: 200})
 		wantTodos(t, s, bob, "")
 		wantTodos(t, s, carol, "", "marked MergeRequest 1")
@@ -207,7 +207,7 @@ func TestMergeRequestTodos(t *testing.T) {
 }
 
 // TestOtherTodos creates and resolves the items of commits, alerts and access
-// requests, which users lose with their access.
+// requests, which are removed when users lose access.
 func TestOtherTodos(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -229,12 +229,12 @@ func TestOtherTodos(t *testing.T) {
 			"project":{"id":%d},"author":{"username":"alice"},"action_name":"directly_addressed","target_type":"Commit","body":"@bob, is this right? @carol",
 			"target":{"id":%q,"short_id":%q,"title":"Initial commit"},"target_url":"<any>","state":"pending"}]`, p, commit.ID, commit.ID[:8])})
 		wantTodos(t, s, carol, "", "mentioned Commit 0")
-		made(t, s, alice, comments, `{"note":"@bob again"}`) // there is one for the commit
+		made(t, s, alice, comments, `{"note":"@bob again"}`) // the commit already has an item
 		wantTodos(t, s, bob, "", "directly_addressed Commit 0")
 		made(t, s, bob, comments, `{"note":"yes"}`)
 		wantTodos(t, s, bob, "")
 		s.Check(t, apptest.Call{Do: comments, As: bob, JSON: `{"note":" "}`, Status: 400})
-		// The code is not for everyone any more.
+		// The code is not visible to everyone any more.
 		s.Check(t, apptest.Call{Do: "PUT " + at, As: alice, JSON: `{"repository_access_level":"private","merge_requests_access_level":"private","builds_access_level":"private"}`, Status: 200})
 		wantTodos(t, s, carol, "")
 		s.Check(t, apptest.Call{Do: "PUT " + at, As: alice, JSON: `{"repository_access_level":"enabled"}`, Status: 200})
@@ -262,8 +262,8 @@ func TestOtherTodos(t *testing.T) {
 		s.Check(t, apptest.Call{Do: "GET /todos", As: alice, Status: 200, Want: fmt.Sprintf(`[{"project":null,"group":{"id":%d,"full_path":"g"},"body":"g"}]`, group)})
 		wantTodos(t, s, alice, "?group_id="+fmt.Sprint(group+1000))
 		enlistInGroup := fmt.Sprintf("POST /groups/%d/members", group)
-		made(t, s, alice, enlistInGroup, `{"user_id":1,"access_level":50}`) // a group has an owner
-		// An owner who is none any more, and one who is again.
+		made(t, s, alice, enlistInGroup, `{"user_id":1,"access_level":50}`) // a group must have an owner
+		// A user who is not an owner any more, and one who is again.
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT /groups/%d/members/%d", group, aliceID), As: root, JSON: `{"access_level":40}`, Status: 200})
 		wantTodos(t, s, alice, "")
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT /groups/%d/members/%d", group, aliceID), As: root, JSON: `{"access_level":50}`, Status: 200})
@@ -294,7 +294,7 @@ func TestOtherTodos(t *testing.T) {
 		wantTodos(t, s, bob, "")
 		wantTodos(t, s, bob, "?state=done&type=AlertManagement::Alert", "assigned AlertManagement::Alert 1", "assigned AlertManagement::Alert 1")
 
-		// An approval rule that names a user.
+		// An approval rule that lists a user.
 		made(t, s, alice, "POST "+at+"/approval_rules", fmt.Sprintf(`{"name":"Bob","approvals_required":1,"user_ids":[%d]}`, bobID))
 		s.Check(t, apptest.Call{Do: "POST " + at + "/repository/branches", As: alice, JSON: `{"branch":"b","ref":"main"}`, Status: 201})
 		s.Check(t, apptest.Call{Do: "POST " + at + "/repository/files/x", As: alice, JSON: `{"branch":"b","content":"x","commit_message":"x"}`, Status: 201})
@@ -303,7 +303,7 @@ func TestOtherTodos(t *testing.T) {
 		s.Check(t, apptest.Call{Do: "POST " + at + "/merge_requests/1/approve", As: bob, Status: 201})
 		wantTodos(t, s, bob, "")
 
-		// Items of a user who is deleted: those of access requests end.
+		// Items about a deleted user: those of access requests are resolved.
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /groups/%d/access_requests", group), As: bob, Status: 201})
 		wantTodos(t, s, alice, "", "member_access_requested Namespace 0")
 		made(t, s, bob, comments, `{"note":"@alice bye"}`)

@@ -7,8 +7,8 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// TestRulesByTokenKind sends requests that the rules about hidden refs, pipeline
-// variables, settings and archived projects are for with every kind of token.
+// TestRulesByTokenKind sends requests about hidden refs, pipeline variables,
+// settings and archived projects with every kind of token.
 func TestRulesByTokenKind(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -26,11 +26,11 @@ func TestRulesByTokenKind(t *testing.T) {
 		bot := `{"name":"bot","scopes":["api"],"access_level":%d}`
 		bearer := func(token string) map[string]string { return map[string]string{"Authorization": "Bearer " + token} }
 
-		// The status that each request is answered with.
+		// The status of each request.
 		kinds := []struct {
 			name, token string
 			header      map[string]string
-			read        int // a commit that only a merge request leads to
+			read        int // a commit that is only reachable from a merge request
 			variables   int // a pipeline with variables, for Maintainers
 			settings    int // of the instance
 			schedule    int // in the archived project

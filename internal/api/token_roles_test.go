@@ -2,8 +2,8 @@ package api_test
 
 import "svc/internal/project"
 
-// tokenRoles are the rows of access tokens, deploy tokens and keys, pictures,
-// and of who belongs to a project.
+// tokenRoles are the rows of access tokens, deploy tokens, deploy keys, avatars and
+// project users.
 var tokenRoles = map[string]role{
 	"GET /projects/{id}/access_tokens":                                                      adminRead("GET /projects/{project}/access_tokens"),
 	"POST /projects/{id}/access_tokens":                                                     admin("POST /projects/{project}/access_tokens", `{"name":"t","scopes":["api"]}`, 201),
@@ -71,10 +71,10 @@ var tokenRoles = map[string]role{
 	"POST /projects/user/{user_id}":           admin("POST /projects/user/{user}", `{"path":"p{n}"}`, 201),
 }
 
-// aKey is a public key; who adds it again has it already.
+// aKey is a public key; adding it again is a conflict.
 const aKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJwf+yr9myVn/8sKyQGMwFHrvoXuvFKuC2Zm/cSfVY7C"
 
-// administratorsOnly is a level that only administrators stand above.
+// administratorsOnly is a level above all roles: only administrators pass it.
 const administratorsOnly = project.Owner + 1
 
 // tokenPlaceRoles are the rows of the same endpoints for members.
@@ -105,8 +105,8 @@ var tokenPlaceRoles = map[string]placeRole{
 	"POST /groups/{id}/projects/{project_id}": {do: "POST {at}/projects/99999", need: administratorsOnly, ok: 404},
 }
 
-// accessTokenRoles are the rows that projects and groups have alike; manager is
-// the level that keeps tokens.
+// accessTokenRoles returns the rows that projects and groups have in common; manager
+// is the level that can manage tokens.
 func accessTokenRoles(at string, manager project.Level) map[string]placeRole {
 	return map[string]placeRole{
 		"GET " + at + "/access_tokens":                    {do: "GET {at}/access_tokens", need: manager, ok: 200},
@@ -114,7 +114,7 @@ func accessTokenRoles(at string, manager project.Level) map[string]placeRole {
 		"GET " + at + "/access_tokens/{token_id}":         {do: "GET {at}/access_tokens/99999", need: manager, ok: 404},
 		"DELETE " + at + "/access_tokens/{token_id}":      {do: "DELETE {at}/access_tokens/99999", need: manager, ok: 404},
 		"POST " + at + "/access_tokens/{token_id}/rotate": {do: "POST {at}/access_tokens/99999/rotate", need: manager, ok: 404},
-		// A person's own token is not one of the place.
+		// A personal access token is not a token of the place.
 		"POST " + at + "/access_tokens/self/rotate": {do: "POST {at}/access_tokens/self/rotate", ok: 405},
 	}
 }

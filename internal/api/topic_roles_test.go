@@ -2,7 +2,7 @@ package api_test
 
 import "svc/internal/project"
 
-// storagePlaceRoles are the rows of where repositories lie.
+// storagePlaceRoles are the rows of housekeeping, storage and storage moves.
 var storagePlaceRoles = map[string]placeRole{
 	"POST /projects/{id}/housekeeping": {do: "POST {at}/housekeeping", need: project.Maintainer, ok: 201},
 	"GET /projects/{id}/storage":       {do: "GET {at}/storage", need: project.Owner + 1, ok: 200},
@@ -15,8 +15,8 @@ var storagePlaceRoles = map[string]placeRole{
 	"GET /groups/{id}/repository_storage_moves/{repository_storage_move_id}":   {do: "GET {at}/repository_storage_moves/999999", need: project.Owner + 1, ok: 404},
 }
 
-// templateRoles are the rows of what belongs to the whole installation and is
-// neither a user's nor a project's.
+// templateRoles are the rows of endpoints of the instance that belong to no user or
+// project.
 var templateRoles = map[string]role{
 	"GET /templates/gitlab_ci_ymls":       openAPI("GET /templates/gitlab_ci_ymls"),
 	"GET /templates/gitlab_ci_ymls/{key}": openAPI("GET /templates/gitlab_ci_ymls/Go"),

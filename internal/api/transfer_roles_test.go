@@ -2,8 +2,8 @@ package api_test
 
 import "svc/internal/project"
 
-// transferRows are the rows of the export of groups and projects. TestGroupImport and
-// TestProjectImport have who may import where.
+// transferRows are the rows of the export of groups and projects. TestGroupImport
+// and TestProjectImport check who can import.
 var transferRows = map[string]ciRow{
 	"POST /groups/{id}/export":         doneBy(project.Owner, "/export", "", 202),
 	"GET /groups/{id}/export":          doneBy(project.Owner, "/export", "", 200),

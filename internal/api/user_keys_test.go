@@ -13,7 +13,7 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// sshKey makes a public key, and gives its line without a comment.
+// sshKey generates a key and returns its line without a comment, and the public key.
 func sshKey(t *testing.T) (line string, key ssh.PublicKey) {
 	t.Helper()
 	public, _, err := ed25519.GenerateKey(rand.Reader)

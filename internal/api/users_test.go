@@ -30,7 +30,7 @@ func keysOf(t *testing.T, a apptest.Answer) []string {
 	return keys
 }
 
-// The forms of a user, as the specification lists them.
+// The fields of a user by kind of response, as the specification lists them.
 var (
 	publicFields  = []string{"id", "username", "name", "state", "locked", "avatar_url", "web_url"}
 	profileFields = append(slices.Clone(publicFields), "created_at", "bio", "bot", "location", "public_email", "skype", "linkedin", "twitter",
@@ -398,7 +398,7 @@ func TestUserStates(t *testing.T) {
 		s.Check(t, apptest.Call{Name: "the ghost", Do: "POST /users/2/block", As: root, Status: 403})
 		s.Check(t, apptest.Call{Name: "oneself", Do: "POST /users/1/block", As: root, Status: 403})
 
-		// Nothing registers users yet, so the state is set by hand.
+		// The API does not sign up users, so the state is set in the database.
 		wait := func() {
 			t.Helper()
 			if _, err := s.DB.ExecContext(t.Context(), `UPDATE users SET state = 'blocked_pending_approval' WHERE id = ?`, id); err != nil {

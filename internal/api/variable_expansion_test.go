@@ -10,8 +10,8 @@ import (
 	"svc/internal/project"
 )
 
-// expansionBomb declares variables of which each holds the one before it 50
-// times: $V8 stands for 50^8 times the first.
+// expansionBomb declares variables, each of which contains the previous one 50
+// times: $V8 expands to 50^8 copies of the first.
 func expansionBomb(first string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "{V0: %q", first)
@@ -21,8 +21,8 @@ func expansionBomb(first string) string {
 	return b.String() + "}"
 }
 
-// TestExponentialVariableExpansion: a runner that asks for a job must not make
-// the server substitute variables billions of times.
+// TestExponentialVariableExpansion checks that a job request does not make the
+// server expand variables billions of times.
 func TestExponentialVariableExpansion(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -47,8 +47,8 @@ secrets:
 	})
 }
 
-// TestVariableExpansionLimit: values that grow too long fail the job that asks
-// for them, and its log says why. In a file they are an error of the file.
+// TestVariableExpansionLimit checks that a job whose variables become too long fails
+// with a reason in its log. In a configuration file they are an error.
 func TestVariableExpansionLimit(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -90,7 +90,7 @@ tokens:
 	})
 }
 
-// variable sets a variable of the project.
+// variable creates a variable of the project.
 func (b *bench) variable(key, value string) {
 	b.t.Helper()
 	b.s.Check(b.t, apptest.Call{Do: "POST " + b.at("/variables"), As: b.owner, JSON: fmt.Sprintf(`{"key":%q,"value":%q}`, key, value), Status: 201})

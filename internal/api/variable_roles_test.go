@@ -8,8 +8,8 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// TestPipelineVariableRoleBypass: ci_pipeline_variables_minimum_override_role
-// holds wherever variables enter a pipeline or a job.
+// TestPipelineVariableRoleBypass checks ci_pipeline_variables_minimum_override_role
+// for all ways to set variables of a pipeline or job.
 func TestPipelineVariableRoleBypass(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -43,7 +43,7 @@ child:
 						JSON: fmt.Sprintf(`{"ci_pipeline_variables_minimum_override_role":%q}`, minimum)})
 				}
 				role("developer")
-				// A schedule whose variables were set while that was allowed.
+				// A schedule whose variables were set when that was allowed.
 				schedule := made(t, s, token, "POST "+b.at("/pipeline_schedules"), `{"description":"d","ref":"main","cron":"0 1 * * *"}`)
 				s.Check(t, apptest.Call{Do: "POST " + b.at("/pipeline_schedules/%d/variables", schedule), As: token, JSON: `{"key":"COLOR","value":"red"}`, Status: 201})
 				role(minimum)
@@ -106,7 +106,7 @@ child:
 				}
 
 				if levels[name] < 40 {
-					continue // they make no trigger tokens
+					continue // they cannot create trigger tokens
 				}
 				var trigger struct{ Token string }
 				check("make a trigger token", "POST "+b.at("/triggers"), `{"description":"d"}`, 201).JSON(t, &trigger)
@@ -117,9 +117,9 @@ child:
 	})
 }
 
-// TestPipelineVariableRoleLowered: only Owners and administrators change
-// ci_pipeline_variables_minimum_override_role to or from a value that excludes
-// Maintainers.
+// TestPipelineVariableRoleLowered checks that only Owners and administrators can
+// change ci_pipeline_variables_minimum_override_role to or from a value that
+// excludes Maintainers.
 func TestPipelineVariableRoleLowered(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

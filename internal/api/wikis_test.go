@@ -81,7 +81,7 @@ func TestWikis(t *testing.T) {
 	})
 }
 
-// attach puts a picture into a wiki.
+// attach uploads an image to a wiki.
 func attach(t *testing.T, s *apptest.Server, token, at string) {
 	t.Helper()
 	var body bytes.Buffer
@@ -109,12 +109,12 @@ func attach(t *testing.T, s *apptest.Server, token, at string) {
 	if answer.Status != 201 || got.Name != "my_pic.png" || !strings.HasPrefix(got.Path, "uploads/") || got.Branch != "main" || got.Link.Markdown != "![my_pic]("+got.Path+")" {
 		t.Errorf("status %d: %s", answer.Status, answer.Body)
 	}
-	// It is no page.
+	// The image is not a page.
 	s.Check(t, apptest.Call{Do: "GET " + at, As: token, Status: 200, Want: `[{"slug":"home"},{"slug":"Install"}]`})
 }
 
-// TestWikiWriters has several write at once, each to a page of his own and all to
-// one: nothing is lost.
+// TestWikiWriters writes concurrently to different pages, which all succeed, and to
+// the same page.
 func TestWikiWriters(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -138,7 +138,7 @@ func TestWikiWriters(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Of those who saw the same version one comes through.
+		// Of the requests with the same base version, one succeeds.
 		won := make(chan int, writers)
 		for i := range writers {
 			all.Go(func() {
@@ -159,8 +159,8 @@ func TestWikiWriters(t *testing.T) {
 	})
 }
 
-// snippetWikiCall is a request about a snippet or a page that is there, and who may
-// send it.
+// snippetWikiCall is a request about an existing snippet or wiki page, and the
+// callers that can send it.
 type snippetWikiCall struct {
 	do, json string
 	need     project.Level
@@ -168,8 +168,8 @@ type snippetWikiCall struct {
 	ok       int
 }
 
-// TestSnippetAndWikiRoles sends requests about a snippet and a page that are there as
-// everybody, to a public and to a private project and group.
+// TestSnippetAndWikiRoles sends requests about an existing snippet and wiki page as
+// every kind of caller, to a public and to a private project and group.
 func TestSnippetAndWikiRoles(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -247,8 +247,8 @@ func checkSnippetWiki(t *testing.T, s *apptest.Server, c snippetWikiCall, name, 
 	}
 }
 
-// TestAuxRepoSettled leaves pushes behind as a crash does: one whose branch has
-// moved, and one that came to nothing.
+// TestAuxRepoSettled creates pushes as they are after a crash: one whose branch was
+// updated, and one whose branch was not.
 func TestAuxRepoSettled(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
