@@ -19,14 +19,14 @@ import (
 	"svc/internal/queue"
 )
 
-// Phase is what an import does at the moment.
+// Phase is the current step of an import.
 type Phase string
 
-// The phases of an import, in their order.
+// The phases of an import, in order.
 const (
 	Waiting    Phase = ""
 	Connecting Phase = "connecting"
-	AwaitKey   Phase = "ssh_key"   // until the source takes the SSH key
+	AwaitKey   Phase = "ssh_key"   // until the source accepts the SSH key
 	Receiving  Phase = "receiving" // percent of the objects
 	Checking   Phase = "checking"
 	FetchLFS   Phase = "lfs"    // percent of the LFS objects
@@ -40,11 +40,11 @@ type Import struct {
 	ProjectID int64
 	UserID    int64  // who started it
 	Run       string // identifies one run, and is its correlation ID
-	Active    bool   // waits or runs
+	Active    bool   // pending or running
 	Phase     Phase
 	Percent   int
 	Bytes     int64 // received
-	// What the repository has.
+	// Contents of the imported repository.
 	Branches, Tags, LFSFound, LFSFetched int
 	CreatedAt                            time.Time
 
@@ -56,25 +56,25 @@ type Source struct {
 	URL            string     // may contain credentials
 	User, Password string     // instead of those in the URL
 	AuthMethod     AuthMethod // ByPassword if empty; BySSHKey creates a key pair for the import
-	HostKeys       []string   // public keys that the SSH server may have
+	HostKeys       []string   // accepted public keys of the SSH server
 	Mirror         *Fields    // sets up a pull mirror of the source, unless it is nil
 }
 
-// credentials are stored as sealed JSON while an import is under way.
+// credentials are stored as sealed JSON until an import ends.
 type credentials struct {
 	User, Password        string
 	PrivateKey, PublicKey string
 	HostKeys              []string
 }
 
-// sealedPlace binds sealed credentials to the project.
+// sealedPlace returns the context that binds sealed credentials to the project.
 func sealedPlace(projectID int64) string {
 	return fmt.Sprintf("project_imports.credentials %d", projectID)
 }
 
 // Create creates a project and imports a repository into it, in a background job.
 // The errors are those of project.Create; InvalidField if the URL is not allowed or
-// too many imports of the actor are under way.
+// the actor has too many active imports.
 func (s *Service) Create(ctx context.Context, by actor.Actor, n project.NewProject, from Source) (*project.Project, error) {
 	if err := by.RequireUser(); err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, n project.NewProje
 	return made, nil
 }
 
-// address checks the URL of a source.
+// address parses and checks the URL of a source.
 func (s *Service) address(ctx context.Context, text string) (gitremote.Address, error) {
 	a, err := gitremote.ParseAddress(text)
 	if refusal, ok := errs.As(err); ok {
@@ -145,7 +145,7 @@ func (s *Service) source(ctx context.Context, from Source) (string, credentials,
 	return a.URL, c, err
 }
 
-// importField names the fields of an import in an error about host keys.
+// importField changes an error about host keys to name the parameter of imports.
 func importField(err error) error {
 	refusal, ok := errs.As(err)
 	if !ok || len(refusal.Fields["host_keys"]) == 0 {
@@ -154,8 +154,9 @@ func importField(err error) error {
 	return errs.InvalidField("import_host_keys", "%s", refusal.Fields["host_keys"][0]).Because(err)
 }
 
-// DetectSource returns the host keys of the SSH server of a source, for signed-in users;
-// nil for other protocols. InvalidField, with a text for the user, if it has none.
+// DetectSource returns the host keys of the SSH server of a source, for signed-in
+// users; nil for other protocols. InvalidField, with a message for the user, if they
+// cannot be read.
 func (s *Service) DetectSource(ctx context.Context, by actor.Actor, address string) ([]string, error) {
 	if err := by.RequireUser(); err != nil {
 		return nil, err
@@ -197,8 +198,8 @@ func (s *Service) begin(ctx context.Context, tx *db.Tx, by actor.Actor, projectI
 	return s.Queue.Add(ctx, tx, importWork{projectID, i.Run}, queue.In(lane), queue.Tries(5))
 }
 
-// Get returns the import of a project to users who can see the project; nil if it was
-// not imported by URL. NotFound.
+// Get returns the import of a project to users who can see the project; nil if it
+// was not imported by URL. NotFound.
 func (s *Service) Get(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, *Import, error) {
 	p, err := s.Projects.Get(ctx, by, ref)
 	if err != nil {
@@ -211,7 +212,7 @@ func (s *Service) Get(ctx context.Context, by actor.Actor, ref project.Ref) (*pr
 	return p, i, err
 }
 
-// opened returns the credentials of an import.
+// opened returns the decrypted credentials of an import.
 func (s *Service) opened(i *Import) (credentials, error) {
 	var c credentials
 	if i.credentials == "" {
@@ -227,8 +228,8 @@ func (s *Service) opened(i *Import) (credentials, error) {
 	return c, nil
 }
 
-// ImportKey returns the public SSH key of an import that is under way; empty if it has
-// none. The caller checks CanManage.
+// ImportKey returns the public SSH key of an active import; empty if it has none.
+// The caller must check CanManage.
 func (s *Service) ImportKey(i *Import) (string, error) {
 	if i == nil || !i.Active {
 		return "", nil
@@ -245,8 +246,8 @@ func (s *Service) CanManage(by actor.Actor, p *project.Project) bool {
 // canceled is the message of an import that a user canceled.
 const canceled = "The import was canceled."
 
-// Cancel stops the import of a project, for Maintainers. Conflict if none is under
-// way, or it is about to end.
+// Cancel stops the import of a project, for Maintainers. Conflict if no import is
+// active, or it can no longer be canceled.
 func (s *Service) Cancel(ctx context.Context, by actor.Actor, ref project.Ref) error {
 	p, err := s.Projects.RequireChange(ctx, by, ref, project.SettingsPart, project.Maintainer)
 	if err != nil {
@@ -286,7 +287,7 @@ func (s *Service) end(ctx context.Context, tx *db.Tx, i *Import, status project.
 }
 
 // Retry imports a repository again after a failure, for Maintainers. Credentials are
-// not kept, so they must be given again. Conflict unless the import has failed and
+// not stored, so they must be sent again. Conflict unless the import has failed and
 // the repository is empty; InvalidField like Create.
 func (s *Service) Retry(ctx context.Context, by actor.Actor, ref project.Ref, from Source) error {
 	p, err := s.Projects.RequireChange(ctx, by, ref, project.SettingsPart, project.Maintainer)

@@ -25,7 +25,7 @@ import (
 	"svc/internal/re2"
 )
 
-// Direction says where the commits of a mirror go: push or pull.
+// Direction is the direction of a mirror: push or pull.
 type Direction string
 
 // The directions of mirrors.
@@ -34,7 +34,7 @@ const (
 	Pull Direction = "pull"
 )
 
-// AuthMethod says how a mirror authenticates: password or ssh_public_key.
+// AuthMethod is how a mirror authenticates: password or ssh_public_key.
 type AuthMethod string
 
 // The authentication methods.
@@ -53,13 +53,13 @@ const (
 	StatusStarted   Status = "started"
 	StatusFinished  Status = "finished"
 	StatusFailed    Status = "failed"
-	StatusRetry     Status = "to_retry" // failed, and is tried again
+	StatusRetry     Status = "to_retry" // failed, and will be retried
 )
 
-// Active reports whether an update waits or runs.
+// Active reports whether an update is pending or running.
 func (s Status) Active() bool { return s == StatusScheduled || s == StatusStarted }
 
-// Mirror is a repository of another server that a project is pushed to, or pulled
+// Mirror is a repository on another server that a project is pushed to or pulled
 // from.
 type Mirror struct {
 	ID               int64
@@ -71,15 +71,15 @@ type Mirror struct {
 	HasCredentials   bool
 	AuthMethod       AuthMethod
 	PublicKey        string   // of BySSHKey, as a line of an authorized_keys file
-	HostKeys         []string // public keys that the SSH server may have
+	HostKeys         []string // accepted public keys of the SSH server
 	OnlyProtected    bool
 	KeepDiverged     bool   // do not overwrite refs that have diverged
 	BranchRegex      string // only branches that match; empty for all
-	TriggerPipelines bool   // by pulled commits
+	TriggerPipelines bool   // for pulled commits
 	Status           Status
 	LastError        string
 	StartedAt        *time.Time // of the latest update
-	UpdatedAt        *time.Time // its end
+	UpdatedAt        *time.Time // end of the latest update
 	SucceededAt      *time.Time // end of the latest successful update
 	Failures         int        // since the latest success
 	CreatedAt        time.Time
@@ -96,7 +96,7 @@ func (m *Mirror) MaskedURL() string {
 	return scheme + "://*****:*****@" + rest
 }
 
-// SSH reports whether the mirror is reached over SSH.
+// SSH reports whether the mirror is accessed over SSH.
 func (m *Mirror) SSH() bool { return strings.HasPrefix(m.URL, "ssh://") }
 
 // Fingerprints returns the SHA256 fingerprints of the host keys.
@@ -111,7 +111,7 @@ func (m *Mirror) Fingerprints() []string {
 // secrets are stored as sealed JSON.
 type secrets struct{ User, Password, PrivateKey string }
 
-// place binds sealed secrets to the mirror.
+// place returns the context that binds sealed secrets to the mirror.
 func (m *Mirror) place() string { return fmt.Sprintf("mirrors.secrets %d", m.ID) }
 
 func (s *Service) secrets(m *Mirror) (secrets, error) {
@@ -142,7 +142,7 @@ func (s *Service) seal(m *Mirror, c secrets) error {
 	return nil
 }
 
-// Fields are changes to a mirror; nil leaves the default or the current value.
+// Fields are changes to a mirror; nil keeps the default or the current value.
 type Fields struct {
 	URL              *string // may contain credentials, which are replaced with it
 	User, Password   *string
@@ -162,8 +162,8 @@ const (
 	maxHostKeys    = 10
 )
 
-// apply checks changes and makes them. The names of parameters that errors refer to
-// are those of the API of push mirrors.
+// apply validates changes and applies them to m. Errors use the parameter names of
+// the push mirror API.
 func (s *Service) apply(ctx context.Context, m *Mirror, f Fields) error {
 	c, err := s.secrets(m)
 	if err != nil {
@@ -211,7 +211,8 @@ func (s *Service) apply(ctx context.Context, m *Mirror, f Fields) error {
 	return s.seal(m, c)
 }
 
-// filter sets which branches are mirrored: the protected ones, or those that match.
+// filter sets which branches are mirrored: the protected ones, or those that match a
+// regular expression.
 func (m *Mirror) filter(f Fields) error {
 	if f.OnlyProtected != nil && *f.OnlyProtected && f.BranchRegex != nil && *f.BranchRegex != "" {
 		return errs.InvalidField("mirror_branch_regex", "cannot be used with protected branches only")
@@ -236,7 +237,7 @@ func (m *Mirror) filter(f Fields) error {
 	return nil
 }
 
-// hostKeys reads the keys that a user gives.
+// hostKeys parses the host keys that a user entered.
 func hostKeys(list []string) ([]string, error) {
 	var keys []string
 	for _, text := range list {
@@ -257,7 +258,7 @@ func hostKeys(list []string) ([]string, error) {
 	return keys, nil
 }
 
-// newKey returns a new key pair for SSH.
+// newKey generates an SSH key pair.
 func newKey() (private, public string, err error) {
 	pub, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -274,7 +275,7 @@ func newKey() (private, public string, err error) {
 	return string(pem.EncodeToMemory(block)), strings.TrimSpace(string(ssh.MarshalAuthorizedKey(shown))), nil
 }
 
-// mirrorAddress checks the URL of a mirror.
+// mirrorAddress parses and checks the URL of a mirror.
 func (s *Service) mirrorAddress(ctx context.Context, text string) (gitremote.Address, error) {
 	a, err := gitremote.ParseAddress(text)
 	if refusal, ok := errs.As(err); ok {
@@ -314,8 +315,8 @@ func (s *Service) PushMirror(ctx context.Context, by actor.Actor, ref project.Re
 	return m, db.NotFound(err, "")
 }
 
-// PublicKey returns the public SSH key of a push mirror to Maintainers. NotFound, also
-// if the mirror has none.
+// PublicKey returns the public SSH key of a push mirror to Maintainers. NotFound,
+// also if the mirror has none.
 func (s *Service) PublicKey(ctx context.Context, by actor.Actor, ref project.Ref, id int64) (string, error) {
 	m, err := s.PushMirror(ctx, by, ref, id)
 	if err != nil {
@@ -327,13 +328,13 @@ func (s *Service) PublicKey(ctx context.Context, by actor.Actor, ref project.Ref
 	return m.PublicKey, nil
 }
 
-// change returns a project to an actor who may set up mirrors.
+// change returns a project to Maintainers, who may set up mirrors.
 func (s *Service) change(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error) {
 	return s.Projects.RequireChange(ctx, by, ref, project.SettingsPart, project.Maintainer)
 }
 
-// requireAvailable refuses new mirrors of users other than administrators, if the
-// setting says so.
+// requireAvailable returns Forbidden if the setting limits new mirrors to
+// administrators and the actor is not one.
 func (s *Service) requireAvailable(ctx context.Context, by actor.Actor) error {
 	settings, err := s.Settings.Current(ctx)
 	if err != nil {
@@ -355,9 +356,10 @@ func (s *Service) CanAdd(ctx context.Context, by actor.Actor) (bool, error) {
 	return err == nil, err
 }
 
-// CreatePushMirror adds a push mirror to a project, for Maintainers; only for
-// administrators if the setting says so. It is updated now if it is enabled. Invalid
-// if a field is not valid or the project has too many; Forbidden if it is archived.
+// CreatePushMirror adds a push mirror to a project, for Maintainers, or only for
+// administrators, depending on the setting. An enabled mirror is updated
+// immediately. Invalid if a field is not valid or the project has too many mirrors;
+// Forbidden if it is archived.
 func (s *Service) CreatePushMirror(ctx context.Context, by actor.Actor, ref project.Ref, f Fields) (*Mirror, error) {
 	p, err := s.change(ctx, by, ref)
 	if err != nil {
@@ -367,7 +369,7 @@ func (s *Service) CreatePushMirror(ctx context.Context, by actor.Actor, ref proj
 		return nil, err
 	}
 	m := &Mirror{ProjectID: p.ID, UserID: userID(by), Direction: Push, AuthMethod: ByPassword, Status: StatusNone, CreatedAt: s.Now()}
-	if err := s.apply(ctx, m, f); err != nil { // before anything is stored
+	if err := s.apply(ctx, m, f); err != nil { // validate before anything is stored
 		return nil, err
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
@@ -389,7 +391,8 @@ func (s *Service) CreatePushMirror(ctx context.Context, by actor.Actor, ref proj
 	return s.find(ctx, m.ID)
 }
 
-// insert adds a mirror. Its secrets are sealed when its ID is known.
+// insert adds a mirror. Its secrets are sealed after the insert, because the sealing
+// depends on its ID.
 func (s *Service) insert(ctx context.Context, tx *db.Tx, by actor.Actor, p *project.Project, m *Mirror, f Fields) error {
 	if err := insertMirror(ctx, tx, m); err != nil {
 		return err
@@ -409,8 +412,8 @@ func (s *Service) insert(ctx context.Context, tx *db.Tx, by actor.Actor, p *proj
 	return s.auditMirror(ctx, tx, by, p, m, "created", audit.Details{Add: string(m.Direction) + "_mirror", Message: m.MaskedURL()})
 }
 
-// begun starts the update of a mirror that was enabled: now, or after the import of
-// the project.
+// begun starts the first update of an enabled mirror: immediately, or after the
+// import of the project.
 func (s *Service) begun(ctx context.Context, tx *db.Tx, p *project.Project, m *Mirror) error {
 	if m.Direction == Pull && p.Import.Pending() {
 		return savePaused(ctx, tx, m.ID, m.nextPull(s.Now()))
@@ -431,8 +434,8 @@ func userID(by actor.Actor) *int64 {
 	return &by.ID
 }
 
-// withPushMirror calls f with a push mirror of a project, in a transaction that has
-// locked the project. NotFound.
+// withPushMirror calls f with a push mirror of a project, in a transaction that
+// locks the project. NotFound.
 func (s *Service) withPushMirror(ctx context.Context, p *project.Project, id int64, f func(tx *db.Tx, m *Mirror) error) error {
 	return s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := tx.Lock(ctx, "projects", p.ID); err != nil {
@@ -446,8 +449,9 @@ func (s *Service) withPushMirror(ctx context.Context, p *project.Project, id int
 	})
 }
 
-// UpdatePushMirror changes a push mirror, for Maintainers. It is updated now if it
-// becomes enabled. The errors are those of CreatePushMirror, and NotFound.
+// UpdatePushMirror changes a push mirror, for Maintainers. A mirror that becomes
+// enabled is updated immediately. The errors are those of CreatePushMirror, and
+// NotFound.
 func (s *Service) UpdatePushMirror(ctx context.Context, by actor.Actor, ref project.Ref, id int64, f Fields) (*Mirror, error) {
 	p, err := s.change(ctx, by, ref)
 	if err != nil {
@@ -478,8 +482,8 @@ func (s *Service) update(ctx context.Context, tx *db.Tx, by actor.Actor, p *proj
 	return s.auditMirror(ctx, tx, by, p, m, "updated", audit.Details{Change: string(m.Direction) + "_mirror", Message: m.MaskedURL()})
 }
 
-// SyncPushMirror updates a push mirror now, for Maintainers. Invalid if it is
-// disabled; NotFound.
+// SyncPushMirror starts an update of a push mirror, for Maintainers. Invalid if it
+// is disabled; NotFound.
 func (s *Service) SyncPushMirror(ctx context.Context, by actor.Actor, ref project.Ref, id int64) error {
 	p, err := s.change(ctx, by, ref)
 	if err != nil {
@@ -497,8 +501,8 @@ func (s *Service) SyncPushMirror(ctx context.Context, by actor.Actor, ref projec
 	return nil
 }
 
-// DeletePushMirror removes a push mirror, for Maintainers. The other repository is not
-// changed. An update that runs ends. NotFound.
+// DeletePushMirror removes a push mirror, for Maintainers. The remote repository is
+// not changed. A running update is canceled. NotFound.
 func (s *Service) DeletePushMirror(ctx context.Context, by actor.Actor, ref project.Ref, id int64) error {
 	p, err := s.change(ctx, by, ref)
 	if err != nil {
@@ -520,8 +524,8 @@ func (s *Service) remove(ctx context.Context, tx *db.Tx, by actor.Actor, p *proj
 	return s.auditMirror(ctx, tx, by, p, m, "deleted", audit.Details{Remove: string(m.Direction) + "_mirror", Message: m.MaskedURL()})
 }
 
-// DetectHostKeys returns the host keys of the SSH server of a URL, for Maintainers of a
-// project. Invalid, with a text for the user, if there is none.
+// DetectHostKeys returns the host keys of the SSH server of a URL, for Maintainers
+// of a project. Invalid, with a message for the user, if they cannot be read.
 func (s *Service) DetectHostKeys(ctx context.Context, by actor.Actor, ref project.Ref, address string) ([]string, error) {
 	if _, err := s.change(ctx, by, ref); err != nil {
 		return nil, err
@@ -554,7 +558,7 @@ func (s *Service) detect(ctx context.Context, a gitremote.Address) ([]string, er
 	return keys, err
 }
 
-// detectTime bounds the detection of host keys.
+// detectTime is the time limit for detecting host keys.
 const detectTime = 20 * time.Second
 
 func (s *Service) auditMirror(ctx context.Context, tx *db.Tx, by actor.Actor, p *project.Project, m *Mirror, what string, d audit.Details) error {

@@ -1,5 +1,5 @@
 // Package mirror copies repositories from and to other servers: imports by URL, and
-// mirrors that are updated again and again.
+// mirrors, which are updated on schedule and after pushes.
 package mirror
 
 import (
@@ -32,7 +32,7 @@ type Deps struct {
 	LFS      *lfs.Service
 	Log      *slog.Logger
 	Now      func() time.Time
-	// Stall is how long another server may send nothing; 0 is the usual time.
+	// Stall is how long another server may send nothing; 0 means the default.
 	Stall time.Duration
 }
 
@@ -54,18 +54,18 @@ func New(d Deps) *Service {
 	return s
 }
 
-// lane is the queue lane of transfers from and to other servers.
+// lane is the queue lane of transfers with other servers.
 const lane = "mirrors"
 
 const (
-	workers   = 4             // transfers at once on a node
+	workers   = 4             // concurrent transfers on a node
 	maxTime   = 4 * time.Hour // of one transfer
-	maxActive = 10            // imports of a user that wait or run
-	perUser   = workers / 2   // transfers of a user at once on a node: slow ones leave workers to others
+	maxActive = 10            // pending or running imports of a user
+	perUser   = workers / 2   // concurrent transfers of a user on a node: slow ones leave workers to others
 )
 
-// takePlace takes one of the user's places on this node. It returns nil if all are
-// taken; the caller calls end otherwise.
+// takePlace reserves one of the perUser transfers of a user on this node. It returns
+// nil if all are in use; otherwise the caller must call end.
 func (s *Service) takePlace(userID int64) (end func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +82,7 @@ func (s *Service) takePlace(userID int64) (end func()) {
 	}
 }
 
-// policy says which addresses may be reached.
+// policy returns which addresses may be connected to.
 func (s *Service) policy(ctx context.Context) (outbound.Policy, error) {
 	settings, err := s.Settings.Current(ctx)
 	return outbound.Policy{Local: settings.AllowLocalRequests, Allowed: settings.OutboundAllowlist}, err

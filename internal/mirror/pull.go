@@ -21,17 +21,17 @@ import (
 const (
 	pullInterval = 30 * time.Minute // between scheduled updates of pull mirrors
 	pullJitter   = 5 * time.Minute
-	// maxPullFailures is after how many failures a pull mirror is no longer updated
-	// until a user wants it.
+	// maxPullFailures is the number of consecutive failures after which a pull
+	// mirror is no longer updated on schedule, until a user starts an update.
 	maxPullFailures = 14
 )
 
-// HardFailed reports whether a mirror is no longer updated on schedule because it has
-// failed too often.
+// HardFailed reports whether a mirror is no longer updated on schedule because it
+// has failed too often.
 func (m *Mirror) HardFailed() bool { return m.Direction == Pull && m.Failures >= maxPullFailures }
 
-// nextPull is when a pull mirror is updated after its latest update; nil if it has
-// failed too often.
+// nextPull returns the time of the next scheduled update of a pull mirror; nil if
+// the mirror has failed too often.
 func (m *Mirror) nextPull(now time.Time) *time.Time {
 	if m.HardFailed() {
 		return nil
@@ -51,8 +51,8 @@ func (s *Service) PullMirror(ctx context.Context, by actor.Actor, ref project.Re
 	return m, db.NotFound(err, "Pull mirror")
 }
 
-// PullMirrors returns the enabled pull mirrors of projects that the caller may see, by
-// the ID of the project.
+// PullMirrors returns the enabled pull mirrors of projects that the caller may see,
+// by project ID.
 func (s *Service) PullMirrors(ctx context.Context, projectIDs ...int64) (map[int64]*Mirror, error) {
 	list, err := findPullMirrors(ctx, s.DB, projectIDs)
 	if err != nil {
@@ -65,10 +65,10 @@ func (s *Service) PullMirrors(ctx context.Context, projectIDs ...int64) (map[int
 	return found, nil
 }
 
-// SavePullMirror sets up or changes the pull mirror of a project, for Maintainers; a new
-// one only for administrators if the setting says so. The actor becomes the author of
-// the pushes. It is updated now if it becomes enabled. Invalid if a field is not valid;
-// Forbidden if the project is archived.
+// SavePullMirror sets up or changes the pull mirror of a project, for Maintainers;
+// the setting may limit new mirrors to administrators. The actor becomes the author
+// of the pushes. A mirror that becomes enabled is updated immediately. Invalid if a
+// field is not valid; Forbidden if the project is archived.
 func (s *Service) SavePullMirror(ctx context.Context, by actor.Actor, ref project.Ref, f Fields) (*Mirror, error) {
 	p, err := s.change(ctx, by, ref)
 	if err != nil {
@@ -121,8 +121,8 @@ func (s *Service) newPullMirror(ctx context.Context, tx *db.Tx, by actor.Actor, 
 	return m, s.insert(ctx, tx, by, p, m, f)
 }
 
-// mirrorUser sets the author of pulled changes: the actor, or whom an administrator
-// chooses.
+// mirrorUser sets the author of pulled changes: the actor, or the user that an
+// administrator chose.
 func (s *Service) mirrorUser(ctx context.Context, by actor.Actor, m *Mirror, f Fields) error {
 	m.UserID = userID(by)
 	if f.UserID == nil {
@@ -138,9 +138,10 @@ func (s *Service) mirrorUser(ctx context.Context, by actor.Actor, m *Mirror, f F
 	return nil
 }
 
-// SetProjectMirror changes the pull mirror of a project by the settings of the project,
-// for Maintainers. Without a pull mirror, and unless one is enabled, nothing can be set.
-// The errors are those of SavePullMirror.
+// SetProjectMirror changes the pull mirror of a project through the project API, for
+// Maintainers. InvalidField if the project has no pull mirror and the fields set
+// options without enabling one, or enable one without a URL. Other errors are those
+// of SavePullMirror.
 func (s *Service) SetProjectMirror(ctx context.Context, by actor.Actor, ref project.Ref, f Fields) error {
 	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
 	if err != nil {
@@ -163,14 +164,14 @@ func (s *Service) SetProjectMirror(ctx context.Context, by actor.Actor, ref proj
 	return err
 }
 
-// asks reports whether the fields of a pull mirror set anything.
+// asks reports whether the fields set any option of a pull mirror.
 func (f Fields) asks() bool {
 	on := func(b *bool) bool { return b != nil && *b }
 	return f.URL != nil || f.UserID != nil || on(f.TriggerPipelines) || on(f.OnlyProtected) || f.KeepDiverged != nil && !*f.KeepDiverged ||
 		f.BranchRegex != nil && *f.BranchRegex != ""
 }
 
-// mirrorImport sets up the pull mirror of a project that is imported.
+// mirrorImport sets up the pull mirror of a project that is being imported.
 func (s *Service) mirrorImport(ctx context.Context, tx *db.Tx, by actor.Actor, p *project.Project, from Source) error {
 	f, enabled := *from.Mirror, true
 	f.URL, f.Enabled = &from.URL, &enabled
@@ -184,8 +185,8 @@ func (s *Service) mirrorImport(ctx context.Context, tx *db.Tx, by actor.Actor, p
 	return err
 }
 
-// withPullMirror calls f with the pull mirror of a project, in a transaction that has
-// locked the project. NotFound if it has none.
+// withPullMirror calls f with the pull mirror of a project, in a transaction that
+// locks the project. NotFound if it has none.
 func (s *Service) withPullMirror(ctx context.Context, p *project.Project, f func(tx *db.Tx, m *Mirror) error) error {
 	return s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := tx.Lock(ctx, "projects", p.ID); err != nil {
@@ -199,8 +200,9 @@ func (s *Service) withPullMirror(ctx context.Context, p *project.Project, f func
 	})
 }
 
-// StartPull updates the pull mirror of a project, for Maintainers: now, or five minutes
-// after its latest update. NotFound if it has none; Invalid if that is disabled.
+// StartPull starts an update of the pull mirror of a project, for Maintainers:
+// immediately, or five minutes after the start of its latest update. NotFound if it
+// has none; Invalid if the mirror is disabled.
 func (s *Service) StartPull(ctx context.Context, by actor.Actor, ref project.Ref) error {
 	p, err := s.change(ctx, by, ref)
 	if err != nil {
@@ -221,8 +223,8 @@ func (s *Service) StartPull(ctx context.Context, by actor.Actor, ref project.Ref
 	return nil
 }
 
-// DeletePullMirror removes the pull mirror of a project, for Maintainers. The repository
-// is not changed. NotFound.
+// DeletePullMirror removes the pull mirror of a project, for Maintainers. The
+// repository is not changed. NotFound.
 func (s *Service) DeletePullMirror(ctx context.Context, by actor.Actor, ref project.Ref) error {
 	p, err := s.change(ctx, by, ref)
 	if err != nil {
@@ -237,8 +239,8 @@ func (s *Service) DeletePullMirror(ctx context.Context, by actor.Actor, ref proj
 	return nil
 }
 
-// pull copies the branches and tags of a remote to a project, as pushes of the user
-// who set the mirror up. Refs that were deleted there stay here.
+// pull fetches the branches and tags of a remote into a project, as pushes of the
+// user who set up the mirror. Refs that were deleted on the remote are kept.
 func (s *Service) pull(ctx context.Context, m *Mirror, p *project.Project, remote *gitremote.Remote) error {
 	if m.UserID == nil {
 		return errs.Invalid("The user who set up the mirror was deleted. A maintainer must save the mirror again.")

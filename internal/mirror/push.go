@@ -22,7 +22,7 @@ func (s *Service) push(ctx context.Context, m *Mirror, p *project.Project, remot
 	}
 	empty, err := s.Repos.Empty(ctx, p)
 	if err != nil || empty {
-		return err // nothing is deleted there either
+		return err // an empty project deletes no refs of the remote
 	}
 	r, err := s.Repos.Of(p)
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *Service) push(ctx context.Context, m *Mirror, p *project.Project, remot
 	return nil
 }
 
-// pushPlan is what a push changes.
+// pushPlan lists the changes of a push.
 type pushPlan struct {
 	commands   []*gitremote.Command
 	want, have []git.OID
@@ -62,7 +62,7 @@ type pushPlan struct {
 
 // planPush compares the refs of a project with those of a remote. Refs that only the
 // remote has are deleted if they were merged into the default branch, like a branch
-// that was merged and deleted here; all others stay.
+// that was merged and deleted in the project; all others are kept.
 func planPush(ctx context.Context, r git.Repo, m *Mirror, p *project.Project, theirs []git.Ref, branch func(string) bool) (*pushPlan, error) {
 	plan := &pushPlan{}
 	there := map[string]git.OID{}
@@ -135,8 +135,8 @@ func follows(ctx context.Context, r git.Repo, place string, known bool, from, to
 	return r.IsAncestor(ctx, string(from), string(to))
 }
 
-// refusedRefs is the error of a push of which the server refused something. Secrets
-// that its text repeats are masked.
+// refusedRefs returns the error of a push of which the server rejected some refs.
+// Secrets in the server's messages are masked.
 func refusedRefs(commands []*gitremote.Command, c secrets) error {
 	const most = 10
 	var list []string
@@ -155,7 +155,7 @@ func refusedRefs(commands []*gitremote.Command, c secrets) error {
 	return errs.Invalid("The server refused some refs: %s", text)
 }
 
-// mask makes a text of a server safe to show: short, on one line, and without the
+// mask makes a message of a server safe to show: short, on one line, and without the
 // credentials.
 func (c secrets) mask(text string) string {
 	for _, secret := range []string{c.Password, c.User} {

@@ -26,21 +26,21 @@ func insertImport(ctx context.Context, q db.Q, i *Import) error {
 	return err
 }
 
-// countActive counts the imports of a user that wait or run.
+// countActive counts the pending and running imports of a user.
 func countActive(ctx context.Context, q db.Q, userID int64) (n int, err error) {
 	err = q.QueryRowContext(ctx, `SELECT count(*) FROM project_imports WHERE user_id = ? AND active = ?`, userID, true).Scan(&n)
 	return n, err
 }
 
-// endImport ends a run. It may be gone by now.
+// endImport ends a run. It is not an error if the run does not exist.
 func endImport(ctx context.Context, q db.Q, projectID int64, run string) error {
 	_, err := q.ExecContext(ctx, `UPDATE project_imports SET active = ?, credentials = '', phase = ? WHERE project_id = ? AND run = ?`,
 		false, string(Ended), projectID, run)
 	return err
 }
 
-// saveProgress saves the progress of a run that was not ended; db.ErrNoRows if it
-// was.
+// saveProgress saves the progress of a run. It returns db.ErrNoRows if the run has
+// ended.
 func saveProgress(ctx context.Context, q db.Q, i Import) error {
 	return db.ExecOne(ctx, q, `
 		UPDATE project_imports SET phase = ?, percent = ?, bytes = ?, branches = ?, tags = ?, lfs_found = ?, lfs_fetched = ?
@@ -48,7 +48,7 @@ func saveProgress(ctx context.Context, q db.Q, i Import) error {
 		string(i.Phase), i.Percent, i.Bytes, i.Branches, i.Tags, i.LFSFound, i.LFSFetched, i.ProjectID, i.Run, true)
 }
 
-// addAttempt counts an attempt that failed.
+// addAttempt counts a failed attempt.
 func addAttempt(ctx context.Context, q db.Q, id int64) (n int, err error) {
 	err = q.QueryRowContext(ctx, `UPDATE project_imports SET attempts = attempts + 1 WHERE id = ? RETURNING attempts`, id).Scan(&n)
 	return n, err

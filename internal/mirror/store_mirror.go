@@ -49,7 +49,7 @@ func insertMirror(ctx context.Context, q db.Q, m *Mirror) error {
 		m.ProjectID, m.UserID, string(m.Direction), m.Enabled, m.URL, string(m.AuthMethod), string(m.Status), m.CreatedAt).Scan(&m.ID)
 }
 
-// saveMirror saves what users set.
+// saveMirror saves the fields that users set.
 func saveMirror(ctx context.Context, q db.Q, m *Mirror) error {
 	return db.ExecOne(ctx, q, `
 		UPDATE mirrors SET user_id = ?, enabled = ?, url = ?, secrets = ?, has_credentials = ?, auth_method = ?, public_key = ?, host_keys = ?, only_protected = ?,
@@ -82,20 +82,21 @@ func findPullMirrors(ctx context.Context, q db.Q, projectIDs []int64) ([]*Mirror
 		db.Any(projectIDs)...)
 }
 
-// resetFailures lets a mirror that failed too often be updated on schedule again.
+// resetFailures resets the failure count, so that the mirror is updated on schedule
+// again.
 func resetFailures(ctx context.Context, q db.Q, id int64) error {
 	_, err := q.ExecContext(ctx, `UPDATE mirrors SET failures = 0 WHERE id = ?`, id)
 	return err
 }
 
-// savePaused records that a mirror was not updated, and its next update.
+// savePaused records that an update was skipped, and when the next one is due.
 func savePaused(ctx context.Context, q db.Q, id int64, next *time.Time) error {
 	_, err := q.ExecContext(ctx, `UPDATE mirrors SET status = ?, next_at = ? WHERE id = ? AND status <> ?`, string(StatusNone), next, id, string(StatusStarted))
 	return err
 }
 
-// saveScheduled notes that an update waits, which is started at a time unless it is
-// before.
+// saveScheduled marks an update as pending, unless one is running, and sets when the
+// next one is due.
 func saveScheduled(ctx context.Context, q db.Q, id int64, at time.Time) error {
 	_, err := q.ExecContext(ctx, `UPDATE mirrors SET next_at = ?, status = CASE WHEN status = ? THEN status ELSE ? END WHERE id = ?`,
 		at, string(StatusStarted), string(StatusScheduled), id)
@@ -107,8 +108,8 @@ func findDue(ctx context.Context, q db.Q, now time.Time, limit int) ([]int64, er
 	return db.All(ctx, q, db.Value[int64], `SELECT id FROM mirrors WHERE enabled = ? AND next_at <= ? ORDER BY next_at, id LIMIT ?`, true, now, limit)
 }
 
-// takeLease gives a run the lease of a mirror. It reports false if another run has
-// it.
+// takeLease gives a run the lease of a mirror. It returns false if another run has
+// the lease.
 func takeLease(ctx context.Context, q db.Q, id int64, run string, now, until time.Time) (bool, error) {
 	return db.ExecAny(ctx, q, `
 		UPDATE mirrors SET run = ?, lease_until = ?, status = ?, started_at = ?, next_at = NULL WHERE id = ? AND (lease_until IS NULL OR lease_until < ?)`,

@@ -30,22 +30,23 @@ type updateWork struct {
 func (updateWork) Kind() string { return "mirror_update" }
 
 const (
-	// Updates after pushes are this far apart.
+	// The minimum time between updates after pushes.
 	pushInterval      = 5 * time.Minute
 	protectedInterval = time.Minute // of mirrors of protected branches only
 
 	maxUpdate = 3 * time.Hour
-	// leaseTime is the lifetime of a lease, which a run extends every leaseTime/4,
-	// so that another run can follow when its process was killed.
+	// leaseTime is the lifetime of a lease, which a run extends every leaseTime/4.
+	// If the process of the run is killed, another run can start when the lease
+	// expires.
 	leaseTime = time.Minute
-	// busyTime is when an update is tried again while another run has the lease.
+	// busyTime is the delay before a retry while another run has the lease.
 	busyTime = 3 * time.Second
 
 	maxPushRetries = 5
 
-	dueInterval = 30 * time.Second // of looking for updates that are due
-	maxDue      = 200              // updates that are added at once
-	// lostTime is when an update is added again whose job was lost.
+	dueInterval = 30 * time.Second // between searches for updates that are due
+	maxDue      = 200              // updates that are queued at once
+	// lostTime is the time after which an update whose job was lost is queued again.
 	lostTime = 2 * time.Hour
 )
 
@@ -63,7 +64,7 @@ func (s *Service) Pushed(ctx context.Context, tx *db.Tx, push repo.Push) error {
 	return nil
 }
 
-// interval is how far updates of the mirror are apart.
+// interval returns the minimum time between updates of the mirror.
 func (m *Mirror) interval() time.Duration {
 	if m.Direction == Push && m.OnlyProtected {
 		return protectedInterval
@@ -71,8 +72,8 @@ func (m *Mirror) interval() time.Duration {
 	return pushInterval
 }
 
-// schedule has a mirror updated now, or when the interval after its latest update is
-// over.
+// schedule schedules an update of a mirror: immediately, or at the end of the
+// interval after its latest update.
 func (s *Service) schedule(ctx context.Context, tx *db.Tx, m *Mirror) error {
 	if m.StartedAt != nil {
 		if due := m.StartedAt.Add(m.interval()); due.After(s.Now()) {
@@ -82,7 +83,7 @@ func (s *Service) schedule(ctx context.Context, tx *db.Tx, m *Mirror) error {
 	return s.start(ctx, tx, m.ID)
 }
 
-// start has a mirror updated now.
+// start queues an update of a mirror.
 func (s *Service) start(ctx context.Context, tx *db.Tx, id int64) error {
 	if err := saveScheduled(ctx, tx, id, s.Now().Add(lostTime)); err != nil {
 		return err
@@ -90,8 +91,8 @@ func (s *Service) start(ctx context.Context, tx *db.Tx, id int64) error {
 	return s.Queue.Add(ctx, tx, updateWork{MirrorID: id}, queue.In(lane), queue.Unique())
 }
 
-// UpdateDue starts the updates that are due: those that wait for an interval or for
-// another attempt. It runs periodically.
+// UpdateDue queues the updates that are due: those that were delayed by an interval
+// or wait for a retry. It runs periodically.
 func (s *Service) UpdateDue(ctx context.Context) error {
 	return s.DB.Tx(ctx, func(tx *db.Tx) error {
 		ids, err := findDue(ctx, tx, s.Now(), maxDue)
@@ -107,7 +108,7 @@ func (s *Service) UpdateDue(ctx context.Context) error {
 	})
 }
 
-// updateMirror is the handler of updateWork.
+// updateMirror handles updateWork.
 func (s *Service) updateMirror(ctx context.Context, w updateWork) error {
 	m, err := findMirror(ctx, s.DB, w.MirrorID)
 	if errors.Is(err, db.ErrNoRows) {
@@ -147,8 +148,8 @@ func (s *Service) updateMirror(ctx context.Context, w updateWork) error {
 	return s.runUpdate(ctx, m, p, run)
 }
 
-// pause passes over a mirror of a project that is archived, marked for deletion or imported. Pull
-// mirrors are tried again.
+// pause skips the update of a mirror whose project is archived, marked for deletion
+// or being imported. Pull mirrors are retried.
 func (s *Service) pause(ctx context.Context, m *Mirror) error {
 	var next *time.Time
 	if m.Direction == Pull {
@@ -157,10 +158,10 @@ func (s *Service) pause(ctx context.Context, m *Mirror) error {
 	return savePaused(ctx, s.DB, m.ID, next)
 }
 
-// errTaken ends a run whose mirror was deleted or disabled, or is held by another run.
+// errTaken ends a run whose mirror was deleted or disabled, or whose lease was lost.
 var errTaken = errors.New("the mirror is no longer held by this run")
 
-// runUpdate updates a mirror that the run holds, and notes the result.
+// runUpdate updates a mirror whose lease the run has, and records the result.
 func (s *Service) runUpdate(ctx context.Context, m *Mirror, p *project.Project, run string) error {
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -181,7 +182,7 @@ func (s *Service) runUpdate(ctx context.Context, m *Mirror, p *project.Project, 
 		return s.finishUpdate(late, m, run, partial.Error(), false)
 	case errors.Is(context.Cause(ctx), context.DeadlineExceeded):
 		return s.finishUpdate(late, m, run, fmt.Sprintf("The update took longer than %d hours.", int(maxUpdate.Hours())), true)
-	case ctx.Err() != nil: // the node stops: another one starts again
+	case ctx.Err() != nil: // the node is shutting down; another node retries
 		return errors.Join(err, endLease(late, s.DB, m.ID, run, StatusScheduled))
 	case errors.As(err, &failure):
 		s.Log.InfoContext(ctx, "a mirror was not updated", "mirror", m.ID, "project", m.ProjectID, "error", failure.Text)
@@ -189,13 +190,13 @@ func (s *Service) runUpdate(ctx context.Context, m *Mirror, p *project.Project, 
 	case refused && refusal.Kind != errs.KindUnavailable && refusal.Kind != errs.KindConflict:
 		return s.finishUpdate(late, m, run, refusal.Error(), false)
 	}
-	// A fault of this server, or it is busy.
+	// An internal error, or this server is overloaded.
 	s.Log.WarnContext(ctx, "a mirror was not updated", "mirror", m.ID, "project", m.ProjectID, "error", err)
 	return s.finishUpdate(late, m, run, "The update failed because of an internal error.", true)
 }
 
-// holdLease extends the lease of a run until stop is called, and cancels the run if it
-// lost it.
+// holdLease extends the lease of a run until stop is called, and cancels the run if
+// the lease is lost.
 func (s *Service) holdLease(ctx context.Context, id int64, run string, cancel context.CancelCauseFunc) (stop func()) {
 	ctx, end := context.WithCancel(ctx)
 	var ended sync.WaitGroup
@@ -208,7 +209,7 @@ func (s *Service) holdLease(ctx context.Context, id int64, run string, cancel co
 				return
 			case <-pause.C:
 			}
-			// An error is one of the database, which is tried again on the next tick.
+			// A database error: the next tick retries.
 			if has, err := extendLease(ctx, s.DB, id, run, s.Now().Add(leaseTime)); err == nil && !has {
 				cancel(errTaken)
 				return
@@ -221,7 +222,7 @@ func (s *Service) holdLease(ctx context.Context, id int64, run string, cancel co
 	}
 }
 
-// finishUpdate notes the result of a run. A failure that may pass is tried again.
+// finishUpdate records the result of a run. With retry, a failed push is retried.
 func (s *Service) finishUpdate(ctx context.Context, m *Mirror, run, failure string, retry bool) error {
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		now := s.Now()
@@ -250,12 +251,12 @@ func (s *Service) finishUpdate(ctx context.Context, m *Mirror, run, failure stri
 	return nil
 }
 
-// retryTime is how long the attempt after a number of failures waits.
+// retryTime returns the delay before the retry after a number of failures.
 func retryTime(failures int) time.Duration {
 	return min(time.Minute<<(2*min(failures-1, 10)), 6*time.Hour) // 1, 4, 16, … minutes
 }
 
-// transfer moves the commits of a mirror.
+// transfer pushes or pulls the commits of a mirror.
 func (s *Service) transfer(ctx context.Context, m *Mirror, p *project.Project) error {
 	c, err := s.secrets(m)
 	if err != nil {
@@ -272,7 +273,7 @@ func (s *Service) transfer(ctx context.Context, m *Mirror, p *project.Project) e
 	return s.push(ctx, m, p, remote, c)
 }
 
-// branchFilter returns which branches a mirror has.
+// branchFilter returns a function that reports whether a mirror includes a branch.
 func (s *Service) branchFilter(ctx context.Context, m *Mirror) (func(name string) bool, error) {
 	switch {
 	case m.OnlyProtected:
@@ -293,19 +294,20 @@ func (s *Service) branchFilter(ctx context.Context, m *Mirror) (func(name string
 	return func(string) bool { return true }, nil
 }
 
-// wanted reports whether a mirror has a ref: branches by the filter, and all tags.
+// wanted reports whether a mirror includes a ref: branches by the filter, and all
+// tags.
 func wanted(ref string, branch func(string) bool) bool {
 	name, isBranch := strings.CutPrefix(ref, git.Heads)
 	return isBranch && branch(name) || strings.HasPrefix(ref, git.Tags)
 }
 
-// divergence is the error of an update that has skipped refs.
+// divergence is the error of an update that skipped refs.
 type divergence struct{ text string }
 
 // Error implements error.
 func (d *divergence) Error() string { return d.text }
 
-// diverged is the error about refs that were not updated.
+// diverged returns the error for refs that were not updated.
 func diverged(refs []string) error {
 	const most = 20
 	list := strings.Join(refs[:min(len(refs), most)], ", ")

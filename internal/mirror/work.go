@@ -28,13 +28,14 @@ type importWork struct {
 // Kind implements queue.Work.
 func (importWork) Kind() string { return "mirror_import" }
 
-// errCanceled ends a run that is no longer the current one of its project.
+// errCanceled ends a run that is not the current run of its project.
 var errCanceled = errors.New("the import was canceled")
 
-// saveEvery is how often the progress is saved, and a cancellation noticed.
+// saveEvery is how often the progress is saved and cancellation is checked.
 const saveEvery = time.Second
 
-// turnTime is when an import is tried again whose user has perUser others.
+// turnTime is the delay before an import is retried whose user already has perUser
+// transfers.
 const turnTime = 2 * time.Second
 
 func (s *Service) work(ctx context.Context, w importWork) error {
@@ -53,8 +54,8 @@ func (s *Service) work(ctx context.Context, w importWork) error {
 }
 
 // Run imports a repository, for the background job. It does nothing if the run is
-// not the current one of the project. A run that was interrupted starts again:
-// nothing of it is visible before all of it is.
+// not the current run of the project. An interrupted run starts from the beginning:
+// nothing is visible until the import is complete.
 func (s *Service) Run(ctx context.Context, projectID int64, run string) error {
 	p, err := s.Projects.Require(ctx, actor.System(), project.RefTo(projectID), project.NoAccess)
 	if err != nil {
@@ -80,14 +81,15 @@ func (s *Service) Run(ctx context.Context, projectID int64, run string) error {
 	case errors.Is(context.Cause(ctx), context.DeadlineExceeded):
 		return s.finish(context.WithoutCancel(ctx), i, project.ImportFailed, fmt.Sprintf("The import took longer than %d hours.", int(maxTime.Hours())))
 	case ctx.Err() != nil:
-		return err // the node stops: another one starts again
+		return err // the node is shutting down; another node retries
 	case errors.As(err, &failure):
 		s.Log.InfoContext(ctx, "an import failed", "project", p.ID, "error", failure.Text)
 		return s.finish(ctx, i, project.ImportFailed, failure.Text)
 	case refused && refusal.Kind != errs.KindUnavailable && refusal.Kind != errs.KindConflict:
 		return s.finish(ctx, i, project.ImportFailed, refusal.Error())
 	}
-	// A fault of this server. The job is tried again, the last time in vain.
+	// An internal error. The queue retries the job; the last attempt ends the
+	// import.
 	if attempts, countErr := addAttempt(ctx, s.DB, i.ID); countErr == nil && attempts >= maxAttempts {
 		return errors.Join(err, s.finish(ctx, i, project.ImportFailed, "The import failed because of an internal error. Please try again."))
 	}
@@ -96,7 +98,7 @@ func (s *Service) Run(ctx context.Context, projectID int64, run string) error {
 
 const maxAttempts = 3
 
-// finish notes the end of a run, unless it was canceled.
+// finish records the end of a run, unless it was canceled.
 func (s *Service) finish(ctx context.Context, i *Import, status project.ImportStatus, failure string) error {
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := tx.Lock(ctx, "projects", i.ProjectID); err != nil {
@@ -152,17 +154,17 @@ func (s *Service) run(ctx context.Context, p *project.Project, i *Import) error 
 	return err
 }
 
-// errAwaitKey ends an attempt whose SSH key the source does not take yet.
+// errAwaitKey ends an attempt if the source does not accept the SSH key yet.
 var errAwaitKey = errors.New("the source does not take the SSH key")
 
-// An import with an SSH key waits for keyTime until the source takes it. It tries at
-// first every keyPause, then more rarely.
+// An import with an SSH key waits up to keyTime until the source accepts the key. It
+// retries every keyPause at first, then less often.
 const (
 	keyTime  = time.Hour
 	keyPause = 10 * time.Second
 )
 
-// take reads the repository of a remote into a project.
+// take fetches the repository of a remote into a project.
 func (s *Service) take(ctx context.Context, by actor.Actor, p *project.Project, remote *gitremote.Remote, t *tracker) error {
 	settings, err := s.Settings.Current(ctx)
 	if err != nil {
@@ -201,8 +203,8 @@ func (s *Service) take(ctx context.Context, by actor.Actor, p *project.Project, 
 	})
 }
 
-// takeLFS fetches the LFS objects that the new commits of a repository name. Those
-// that the source does not have, or not over HTTP, are left out.
+// takeLFS fetches the LFS objects that the new commits of a repository refer to.
+// Objects that the source does not have or does not serve over HTTP are skipped.
 func (s *Service) takeLFS(ctx context.Context, p *project.Project, remote *gitremote.Remote, r git.Repo, changes []*git.RefChange, t *tracker) error {
 	enabled, err := s.LFS.Enabled(ctx, p)
 	if err != nil || !enabled {
@@ -223,7 +225,8 @@ func (s *Service) takeLFS(ctx context.Context, p *project.Project, remote *gitre
 	})
 }
 
-// tracker saves the progress of an import, and ends it when it was canceled.
+// tracker saves the progress of an import, and stops the import when it was
+// canceled.
 type tracker struct {
 	service *Service
 	cancel  context.CancelCauseFunc
@@ -269,7 +272,7 @@ func (t *tracker) count(refs []git.Ref) {
 	}
 }
 
-// start notes that the run has started.
+// start records that the run has started.
 func (t *tracker) start(ctx context.Context) error {
 	t.now.Bytes = 0
 	t.set(Connecting, 0)
@@ -286,7 +289,7 @@ func (t *tracker) start(ctx context.Context) error {
 	})
 }
 
-// save saves the progress now. errCanceled if the run was canceled.
+// save saves the progress now. It returns errCanceled if the run was canceled.
 func (t *tracker) save(ctx context.Context, phase Phase) error {
 	t.mu.Lock()
 	if phase != "" {
@@ -302,7 +305,7 @@ func (t *tracker) save(ctx context.Context, phase Phase) error {
 	return err
 }
 
-// follow saves the progress regularly until stop is called.
+// follow saves the progress periodically until stop is called.
 func (t *tracker) follow(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var ended sync.WaitGroup
@@ -314,18 +317,18 @@ func (t *tracker) follow(ctx context.Context) (stop func()) {
 			case <-ctx.Done():
 				return
 			case <-pause.C:
-				_ = t.save(ctx, "") // tried again on the next tick
+				_ = t.save(ctx, "") // the next tick retries
 			}
 		}
 	})
 	return func() {
 		cancel()
 		ended.Wait()
-		_ = t.save(context.WithoutCancel(ctx), "") // only shown
+		_ = t.save(context.WithoutCancel(ctx), "") // the progress is only displayed
 	}
 }
 
-// countingReader counts what is received.
+// countingReader counts the received bytes.
 type countingReader struct {
 	io.ReadCloser
 	t *tracker

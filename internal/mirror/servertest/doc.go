@@ -1,2 +1,2 @@
-// Package servertest tests imports with a whole server.
+// Package servertest tests imports and mirrors with a whole server.
 package servertest

@@ -15,8 +15,8 @@ import (
 	"svc/internal/waittest"
 )
 
-// TestImportsShareWorkers has one user import from a server that sends nothing, as
-// often as there are workers: another user's import does not wait for them.
+// TestImportsShareWorkers checks that an import does not wait for as many imports of
+// another user as there are workers, whose server sends nothing.
 func TestImportsShareWorkers(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

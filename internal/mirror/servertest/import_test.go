@@ -11,7 +11,7 @@ import (
 	"svc/internal/waittest"
 )
 
-// importState is the import of a project as the API has it.
+// importState is the import of a project as the API represents it.
 type importState struct {
 	Status    string  `json:"import_status"`
 	Error     *string `json:"import_error"`
@@ -26,8 +26,8 @@ func (m mirrorTester) importState(t *testing.T, name string) importState {
 	return now
 }
 
-// TestImportOverSSH imports with a key of the import, which its user adds at the source
-// while the import waits for it.
+// TestImportOverSSH imports with an SSH key pair of the import. The user adds the
+// public key to the source while the import waits for it.
 func TestImportOverSSH(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -68,7 +68,7 @@ func TestImportOverSSH(t *testing.T) {
 		same(t, "over SSH", m.refs(t, "copy"), m.refs(t, "source"))
 		m.Check(t, apptest.Call{Do: "GET " + copied + "/import", As: m.alice, Status: 200, Want: `{"public_key":null,"stats":{"imported":{"branch":1}}}`})
 
-		// It does not wait for ever.
+		// The import does not wait forever.
 		create("never")
 		m.ends(t, "never", "failed", 61*time.Minute)
 		if now := m.importState(t, "never"); now.Error == nil || *now.Error != "The SSH server refused the credentials. Add the public key there, with access to the repository." {
@@ -81,8 +81,8 @@ func TestImportOverSSH(t *testing.T) {
 	}, apptest.SSH)
 }
 
-// ends waits for the end of an import, which is tried again after a pause. The pause
-// may begin after the test has seen that the import waits for its key.
+// ends waits for the end of an import that is retried after a pause. The pause may
+// begin after the test has seen that the import waits for its key.
 func (m mirrorTester) ends(t *testing.T, name, status string, pause time.Duration) {
 	t.Helper()
 	var now importState

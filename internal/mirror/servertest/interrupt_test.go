@@ -16,8 +16,8 @@ import (
 	"svc/internal/waittest"
 )
 
-// TestInterruptedImport stops an import in the middle, and lets it run again, also
-// after its refs were saved.
+// TestInterruptedImport interrupts an import and runs it again, also after its refs
+// were saved.
 func TestInterruptedImport(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -109,7 +109,7 @@ func run(ctx context.Context, s *apptest.Server, projectID int64) error {
 	return s.Mirrors.Run(ctx, projectID, i.Run)
 }
 
-// reset makes the last import of a project one that was interrupted.
+// reset puts the last import of a project in the state of an interrupted one.
 func reset(ctx context.Context, s *apptest.Server, projectID int64) error {
 	if _, err := s.DB.ExecContext(ctx, `UPDATE project_imports SET active = ?, phase = 'receiving' WHERE project_id = ?`, true, projectID); err != nil {
 		return err

@@ -15,8 +15,8 @@ import (
 
 const copied = "/projects/alice%2Fcopy"
 
-// pulled waits for the end of an update of the pull mirror of alice/copy that started
-// after another state.
+// pulled waits for the end of the update of the pull mirror of alice/copy that
+// follows the state before.
 func (m mirrorTester) pulled(t *testing.T, before mirrorState) mirrorState {
 	t.Helper()
 	var now mirrorState
@@ -29,7 +29,7 @@ func (m mirrorTester) pulled(t *testing.T, before mirrorState) mirrorState {
 	return now
 }
 
-// pull updates the pull mirror after some time.
+// pull lets time pass and updates the pull mirror.
 func (m mirrorTester) pull(t *testing.T) mirrorState {
 	t.Helper()
 	var before mirrorState
@@ -70,7 +70,8 @@ func TestPullMirror(t *testing.T) {
 			{Name: "no pipelines", Do: "GET " + copied + "/pipelines", As: m.alice, Status: 200, Want: `[]`},
 		})
 
-		// At most every five minutes, and on schedule after half an hour.
+		// A requested update runs at most every five minutes, a scheduled one after
+		// half an hour.
 		m.commit(t, "source", "main", "")
 		m.Check(t, apptest.Call{Do: "POST " + copied + "/mirror/pull", As: m.alice, Status: 202})
 		if now := m.refs(t, "copy"); now["branches/main"] == m.refs(t, "source")["branches/main"] {
@@ -85,14 +86,15 @@ func TestPullMirror(t *testing.T) {
 		finished(t, m.pulled(t, second))
 		same(t, "on schedule", m.refs(t, "copy"), m.refs(t, "source"))
 
-		// What is deleted there stays here, and what is deleted here comes back.
+		// Refs that are deleted in the source are kept in the copy; refs that are
+		// deleted in the copy are created again.
 		want := m.refs(t, "source")
 		m.Check(t, apptest.Call{Do: "DELETE " + source + "/repository/branches/feature", As: m.alice, Status: 204})
 		m.Check(t, apptest.Call{Do: "DELETE " + copied + "/repository/tags/v1", As: m.alice, Status: 204})
 		finished(t, m.pull(t))
 		same(t, "after deletions", m.refs(t, "copy"), want)
 
-		// Diverged branches are skipped, or overwritten.
+		// Diverged branches are skipped or overwritten.
 		m.commit(t, "copy", "main", "")
 		m.commit(t, "source", "main", "")
 		m.commit(t, "source", "other", "main")
@@ -107,7 +109,7 @@ func TestPullMirror(t *testing.T) {
 			t.Errorf("overwritten: %v, want %v", got, want)
 		}
 
-		// Filters.
+		// Filter branches by a regular expression.
 		m.commit(t, "source", "release-1", "main")
 		m.commit(t, "source", "other", "")
 		m.set(t, url.Values{"mirror_branch_regex": {"^release-"}})
@@ -137,7 +139,8 @@ func TestPullMirror(t *testing.T) {
 	})
 }
 
-// TestPullMirrorFails has a pull mirror that fails until it is no longer updated.
+// TestPullMirrorFails checks that a pull mirror that keeps failing is no longer
+// updated.
 func TestPullMirrorFails(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -165,7 +168,7 @@ func TestPullMirrorFails(t *testing.T) {
 	})
 }
 
-// TestProjectMirror sets up pull mirrors by the API of projects.
+// TestProjectMirror sets up pull mirrors with the project API.
 func TestProjectMirror(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -193,7 +196,7 @@ func TestProjectMirror(t *testing.T) {
 	})
 }
 
-// TestPullMirrorOverSSH pulls with the key of the mirror.
+// TestPullMirrorOverSSH pulls with the SSH key of the mirror.
 func TestPullMirrorOverSSH(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

@@ -21,7 +21,7 @@ import (
 	"svc/internal/waittest"
 )
 
-// mirrorState is a mirror as the API has it.
+// mirrorState is a mirror as the API represents it.
 type mirrorState struct {
 	ID          int64
 	URL         string
@@ -35,7 +35,8 @@ type mirrorState struct {
 	} `json:"host_keys"`
 }
 
-// mirrorTester mirrors the project alice/source to other projects of the same server.
+// mirrorTester mirrors the project alice/source to other projects on the same
+// server.
 type mirrorTester struct {
 	*apptest.Server
 	alice string
@@ -52,8 +53,8 @@ func newMirrorTester(t *testing.T, s *apptest.Server) mirrorTester {
 	return m
 }
 
-// target creates an empty project whose branches anyone may overwrite, and returns its
-// URL with credentials.
+// target creates an empty project that accepts force pushes, and returns its URL
+// with credentials.
 func (m mirrorTester) target(t *testing.T, name string) string {
 	t.Helper()
 	m.Check(t, apptest.Call{Do: "POST /projects", As: m.alice, Status: 201, JSON: `{"name":"` + name + `"}`})
@@ -76,7 +77,7 @@ func (m mirrorTester) get(t *testing.T, id int64) mirrorState {
 	return now
 }
 
-// wait waits for the end of an update that started after another state.
+// wait waits for the end of the update that follows the state before.
 func (m mirrorTester) wait(t *testing.T, id int64, before mirrorState) mirrorState {
 	t.Helper()
 	var now mirrorState
@@ -88,7 +89,7 @@ func (m mirrorTester) wait(t *testing.T, id int64, before mirrorState) mirrorSta
 	return now
 }
 
-// later lets time pass, and starts the updates that are due then.
+// later moves the clock and starts the updates that are due then.
 func (m mirrorTester) later(t *testing.T, d time.Duration) {
 	t.Helper()
 	m.Clock.Move(d)
@@ -97,7 +98,7 @@ func (m mirrorTester) later(t *testing.T, d time.Duration) {
 	}
 }
 
-// sync updates a mirror now.
+// sync starts an update of a mirror and waits for its end.
 func (m mirrorTester) sync(t *testing.T, id int64) mirrorState {
 	t.Helper()
 	before := m.get(t, id)
@@ -187,7 +188,8 @@ func TestPushMirror(t *testing.T) {
 		finished(t, m.wait(t, made.ID, before))
 		same(t, "after a push", m.refs(t, "target"), m.refs(t, "source"))
 
-		// Merged branches that are deleted here are deleted there; others stay.
+		// Merged branches that are deleted in the source are deleted in the target;
+		// others are kept.
 		m.commit(t, "source", "unmerged", "main")
 		m.Check(t, apptest.Call{Do: "POST " + source + "/repository/branches", As: m.alice, Form: url.Values{"branch": {"merged"}, "ref": {"main"}}, Status: 201})
 		finished(t, m.sync(t, made.ID))
@@ -200,7 +202,7 @@ func TestPushMirror(t *testing.T) {
 		delete(want, "branches/merged")
 		same(t, "after deletions", m.refs(t, "target"), want)
 
-		// Diverged branches are skipped, or overwritten.
+		// Diverged branches are skipped or overwritten.
 		m.commit(t, "target", "feature", "")
 		m.commit(t, "source", "feature", "")
 		m.commit(t, "source", "main", "")
@@ -228,8 +230,8 @@ func TestPushMirror(t *testing.T) {
 	})
 }
 
-// noSecret checks that a secret is neither in the log nor in audit events, nor in the
-// database as it is.
+// noSecret checks that a secret is not in the log or in audit events, and not in
+// plain text in the database.
 func (m mirrorTester) noSecret(t *testing.T, secret string) {
 	t.Helper()
 	if strings.Contains(m.Log(), secret) {
@@ -250,7 +252,7 @@ func (m mirrorTester) noSecret(t *testing.T, secret string) {
 	}
 }
 
-// TestPushMirrorFilters mirrors some branches only.
+// TestPushMirrorFilters mirrors only some branches.
 func TestPushMirrorFilters(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -278,7 +280,7 @@ func TestPushMirrorFilters(t *testing.T) {
 	})
 }
 
-// TestPushMirrorFails has mirrors that cannot be updated.
+// TestPushMirrorFails checks the errors of mirrors that cannot be updated.
 func TestPushMirrorFails(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -292,7 +294,7 @@ func TestPushMirrorFails(t *testing.T) {
 		if now := m.wait(t, missing.ID, mirrorState{}); now.Status != "failed" {
 			t.Errorf("a missing repository: %s", now.Status)
 		}
-		// What passes is tried again.
+		// Temporary errors are retried.
 		gone := httptest.NewServer(http.NotFoundHandler())
 		gone.Close()
 		retried := m.create(t, url.Values{"url": {gone.URL + "/a.git"}})
@@ -304,8 +306,8 @@ func TestPushMirrorFails(t *testing.T) {
 		if now := m.wait(t, retried.ID, before); now.Status != "to_retry" {
 			t.Errorf("the second attempt: %s", now.Status)
 		}
-		// Addresses of the local network are refused when they are given, and when they
-		// are reached.
+		// Addresses of the local network are refused when they are saved and when
+		// they are connected to.
 		s.Check(t, apptest.Call{Do: "PUT /application/settings", As: apptest.RootToken, Status: 200, JSON: `{"allow_local_requests_from_web_hooks_and_services":false}`})
 		failed(t, m.sync(t, wrong.ID), "local network")
 		for _, address := range []string{"http://127.0.0.1/a.git", "ssh://git@[::1]/a.git", "git://10.0.0.1/a.git", "https://localhost/a.git"} {
@@ -325,8 +327,8 @@ func TestPushMirrorFails(t *testing.T) {
 	})
 }
 
-// TestPushMirrorOverSSH mirrors over SSH, with the key of the mirror and the pinned host
-// key.
+// TestPushMirrorOverSSH mirrors over SSH with the key of the mirror and a pinned
+// host key.
 func TestPushMirrorOverSSH(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -364,8 +366,9 @@ func TestPushMirrorOverSSH(t *testing.T) {
 	}, apptest.SSH)
 }
 
-// TestPushMirrorAlone has two updates of a mirror wait for each other, and an update
-// that was interrupted run again. No process has the credentials in its arguments.
+// TestPushMirrorAlone checks that two updates of a mirror run one after the other,
+// that an interrupted update is retried, and that no process has the credentials in
+// its arguments.
 func TestPushMirrorAlone(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -414,7 +417,7 @@ func TestPushMirrorAlone(t *testing.T) {
 		}
 		same(t, "after both", m.refs(t, "target"), m.refs(t, "source"))
 
-		// A run whose process was killed keeps the mirror until its lease is over.
+		// A run whose process was killed keeps its lease until the lease expires.
 		m.commit(t, "source", "main", "")
 		if _, err := s.DB.ExecContext(t.Context(), `UPDATE mirrors SET status = 'started', run = 'killed', lease_until = ? WHERE id = ?`, s.Clock.Now().Add(time.Hour), made.ID); err != nil {
 			t.Fatal(err)
