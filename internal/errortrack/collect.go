@@ -16,29 +16,29 @@ import (
 )
 
 const (
-	// KeptEvents is the maximum number of stored events of an error: enough to compare
-	// them, but few enough that an error in a loop does not fill the disk. Counting
-	// continues.
+	// KeptEvents is the maximum number of stored events of an error: enough to
+	// compare them, but few enough that an error in a loop does not fill the disk.
+	// All events are counted.
 	KeptEvents = 50
 	// trimEvery is the number of events after which excess events are deleted. Doing
 	// this for each event would be too expensive.
 	trimEvery = 10
 	// CountedUsers is the limit up to which the users of an error are counted.
 	CountedUsers = 10_000
-	// maxEnvironments is the maximum number of environments of an error. Usually there
-	// are few, unless a program uses its host name as the environment.
+	// maxEnvironments is the maximum number of environments of an error. Usually
+	// there are few, unless a program uses its host name as the environment.
 	maxEnvironments = 100
 )
 
-// Sender is a key that was found to be good.
+// Sender is a valid client key and its project.
 type Sender struct {
 	KeyID     int64
 	projectID int64
 }
 
-// Admit checks whether a key may send errors of a project. All errors are the same
-// NotFound: the key is public, so the answer must not reveal what exists.
-// Unauthorized without a key.
+// Admit checks whether a key may send errors of a project. NotFound if the key is
+// not valid, whatever the reason: the key is public, so the error must not reveal
+// what exists. Unauthorized without a key.
 func (s *Service) Admit(ctx context.Context, projectID int64, key string) (Sender, error) {
 	if key == "" {
 		return Sender{}, errs.Unauthorized("")
@@ -51,8 +51,7 @@ func (s *Service) Admit(ctx context.Context, projectID int64, key string) (Sende
 }
 
 // Collect stores an event of an admitted sender with the IP address ip, and
-// returns the ID of the event. An event with a known ID was sent before and is not
-// counted again.
+// returns the ID of the event. A repeated event is not counted again.
 func (s *Service) Collect(ctx context.Context, from Sender, e *Event, ip string) (string, error) {
 	if e.ID == "" {
 		var b [16]byte
@@ -78,10 +77,11 @@ func (s *Service) Collect(ctx context.Context, from Sender, e *Event, ip string)
 	return e.ID, nil
 }
 
-// errKnown undoes the transaction of an event that had come before.
+// errKnown rolls back the transaction of an event that was already counted.
 var errKnown = errors.New("the event is known")
 
-// remembered is how long the ID of an event is known. SDKs retry within minutes.
+// remembered is how long event IDs are stored to detect duplicates. SDKs retry
+// within minutes.
 const remembered = time.Hour
 
 // save counts and stores an event. The row of the error is written first, so that
@@ -120,7 +120,7 @@ func save(ctx context.Context, tx *db.Tx, projectID int64, fingerprint string, e
 
 func hourOf(at time.Time) int64 { return at.Unix() / 3600 }
 
-// The coders are safe for many goroutines as long as whole texts are coded.
+// EncodeAll and DecodeAll are safe for concurrent use.
 var (
 	packer, _   = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
 	unpacker, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(8*maxDetails))

@@ -10,23 +10,23 @@ import (
 	"svc/internal/errs"
 )
 
-// MaxEvent is the largest event that is taken, in bytes.
+// MaxEvent is the maximum size of an event in bytes.
 const MaxEvent = 1 << 20
 
-// maxHeader is the longest header of an envelope or of one of its items.
+// maxHeader is the maximum size of the header of an envelope or item in bytes.
 const maxHeader = 64 << 10
 
 // Envelope is the supported part of a request of an SDK: at most one event.
 // Sessions, transactions, attachments, reports and unknown items are ignored.
 type Envelope struct {
-	ID    string // of the event, as the header says; empty for none
-	Key   string // in the DSN that the header repeats; empty for none
+	ID    string // of the event, from the header; empty if missing
+	Key   string // of the DSN in the header; empty if missing
 	Event []byte // JSON; nil if there is none
 }
 
 // ReadEnvelope parses an envelope: a header, followed by items with a header and a
-// payload each, separated by newlines. It holds one event in memory. Invalid;
-// TooLarge for an event of more than MaxEvent bytes.
+// payload each, separated by newlines. It holds one event in memory. Invalid if the
+// envelope is malformed; TooLarge for an event of more than MaxEvent bytes.
 //
 // https://develop.sentry.dev/sdk/data-model/envelopes/
 func ReadEnvelope(from io.Reader) (*Envelope, error) {
@@ -119,7 +119,7 @@ func (e *Envelope) readToEnd(r *bufio.Reader, keep bool) error {
 	}
 }
 
-// readLine reads a header; io.EOF when nothing is left.
+// readLine reads a header; io.EOF at the end of the input.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	line, err := r.ReadSlice('\n')
 	switch {

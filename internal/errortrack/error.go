@@ -14,21 +14,21 @@ import (
 	"svc/internal/project"
 )
 
-// Status is what users have said of an error.
+// Status is the triage status of an error.
 type Status string
 
-// The statuses. A resolved error that comes again is unresolved; an ignored one
-// stays ignored.
+// The statuses. A resolved error that occurs again becomes unresolved; an ignored
+// error stays ignored.
 const (
 	Unresolved Status = "unresolved"
 	Resolved   Status = "resolved"
 	Ignored    Status = "ignored"
 )
 
-// Statuses are all of them.
+// Statuses returns all statuses.
 func Statuses() []Status { return []Status{Unresolved, Resolved, Ignored} }
 
-// Error is all events of a project that are alike.
+// Error is a group of similar events of a project.
 type Error struct {
 	ID           int64
 	ProjectID    int64
@@ -38,8 +38,8 @@ type Error struct {
 	Platform     string
 	Level        string
 	Status       Status
-	Events       int64 // all that ever came
-	Users        int64 // that have met it, counted up to CountedUsers
+	Events       int64 // all events, including those that are no longer stored
+	Users        int64 // affected users, counted up to CountedUsers
 	FirstSeenAt  time.Time
 	LastSeenAt   time.Time
 	FirstRelease string
@@ -51,14 +51,14 @@ type Error struct {
 // Sort is the order of a list of errors.
 type Sort string
 
-// The orders; each has the largest first.
+// The orders; all are descending.
 const (
 	ByLastSeen  Sort = "last_seen"
 	ByFirstSeen Sort = "first_seen"
 	ByFrequency Sort = "frequency"
 )
 
-// Filter chooses errors; zero values choose all.
+// Filter selects errors; zero values select all.
 type Filter struct {
 	Status      Status
 	Environment string
@@ -83,10 +83,10 @@ func (s *Service) Errors(ctx context.Context, by actor.Actor, ref project.Ref, f
 	return page, nil
 }
 
-// dayHours are the hours of a day.
+// dayHours is the number of hours in a day.
 const dayHours = 24
 
-// fillHours reads the last day of each error.
+// fillHours reads the hourly counts of the last day of each error.
 func (s *Service) fillHours(ctx context.Context, list []*Error) error {
 	if len(list) == 0 {
 		return nil
@@ -121,7 +121,7 @@ func spread(counts map[int64]int64, first int64, n int) []int64 {
 type Overview struct {
 	Counts       map[Status]int
 	Environments []string
-	Active       bool // errors are gathered here
+	Active       bool // errors are collected by the integrated service
 }
 
 // Overview counts the errors of a project. Requires access to error tracking.
@@ -149,10 +149,10 @@ func (s *Service) Overview(ctx context.Context, by actor.Actor, ref project.Ref)
 	return o, nil
 }
 
-// Frequency is how often an error came.
+// Frequency is the number of events of an error over time.
 type Frequency struct {
-	Hours []int64 // of the last 24 hours
-	Days  []int64 // of the last 30 days of UTC, today last
+	Hours []int64 // in each of the last 24 hours
+	Days  []int64 // in each of the last 30 days (UTC), today last
 }
 
 // plotDays is the number of days in a plot.
@@ -165,18 +165,18 @@ type Story struct {
 	Newer, Older string // IDs of the adjacent events; empty if there are none
 	Frequency    Frequency
 	Environments []Tally
-	Tags         []TagTally // of the events that are kept
+	Tags         []TagTally // of the stored events
 	Kept         int        // number of stored events
 	Recent       []*Event   // the latest, without details
 }
 
-// Tally is how often a value came.
+// Tally is the number of events with a value.
 type Tally struct {
 	Value  string
 	Events int64
 }
 
-// TagTally is how often each value of a tag came.
+// TagTally counts the events with each value of a tag.
 type TagTally struct {
 	Name   string
 	Values []Tally
@@ -234,7 +234,7 @@ func (s *Service) pick(ctx context.Context, st *Story, eventID string) error {
 
 func (s *Service) frequency(ctx context.Context, id int64) (Frequency, error) {
 	last := hourOf(s.Now())
-	// The days begin at midnight.
+	// Days begin at midnight UTC.
 	today := last / dayHours
 	first := (today - plotDays + 1) * dayHours
 	counts, err := findHours(ctx, s.DB, []int64{id}, first)

@@ -24,11 +24,11 @@ type Deps struct {
 	Settings *setting.Service
 	Projects *project.Service
 	Now      func() time.Time
-	URL      string // the external address, without a slash at its end
-	Name     string // the service's own name
+	URL      string // the external URL, without a trailing slash
+	Name     string // of the service
 }
 
-// Service is the errors of the instance.
+// Service manages the errors of all projects.
 type Service struct{ Deps }
 
 // New returns the service.
@@ -38,9 +38,9 @@ func New(d Deps) *Service {
 	return s
 }
 
-// Sees reports whether the actor may see the errors of a project that they can
-// see. Requires Reporter, even in public projects, because errors reveal internals
-// of programs. False if monitoring is disabled.
+// Sees reports whether an actor who can see a project may see its errors. Requires
+// Reporter, even in public projects, because errors reveal internals of programs.
+// False if monitoring is disabled.
 func (s *Service) Sees(by actor.Actor, p *project.Project) bool {
 	return p.MayRead(by, project.ErrorPart)
 }

@@ -2,9 +2,9 @@ package errortrack
 
 import "time"
 
-// Event is one time that something went wrong, as it is kept.
+// Event is one occurrence of an error.
 type Event struct {
-	ID          string // of the sender: 32 hex digits
+	ID          string // set by the sender: 32 hex digits
 	At          time.Time
 	Environment string
 	Release     string
@@ -12,18 +12,19 @@ type Event struct {
 	Tags        []Tag
 	Details
 
-	user        string   // who met it, as the sender knows them; see identity
+	user        string   // the affected user, as the sender identifies them; see putUser
 	fingerprint []string // grouping key that the sender has set
-	template    string   // a message before its values were put in
+	template    string   // message with placeholders instead of values
 }
 
-// Tag is a word that the sender put on an event.
+// Tag is a name and a value that the sender set on an event.
 type Tag struct {
 	Name  string `json:"n"`
 	Value string `json:"v"`
 }
 
-// Details are what only the page of an event shows. They are stored as JSON.
+// Details are the fields that only the page of an event shows. They are stored as
+// JSON.
 type Details struct {
 	Platform    string      `json:"platform,omitempty"`
 	Level       string      `json:"level,omitempty"`
@@ -31,10 +32,10 @@ type Details struct {
 	Transaction string      `json:"transaction,omitempty"`
 	Server      string      `json:"server,omitempty"`
 	SDK         string      `json:"sdk,omitempty"`
-	Request     string      `json:"request,omitempty"`    // method and address, without its query
-	User        string      `json:"user,omitempty"`       // for users
-	Exceptions  []Exception `json:"exceptions,omitempty"` // the one that was caught last comes first
-	Crumbs      []Crumb     `json:"crumbs,omitempty"`     // the newest comes last
+	Request     string      `json:"request,omitempty"`    // method and URL without its query
+	User        string      `json:"user,omitempty"`       // the affected user, as shown on the page
+	Exceptions  []Exception `json:"exceptions,omitempty"` // outermost first
+	Crumbs      []Crumb     `json:"crumbs,omitempty"`     // newest last
 	Contexts    []Context   `json:"contexts,omitempty"`
 }
 
@@ -44,25 +45,25 @@ type Exception struct {
 	Value   string  `json:"value,omitempty"`
 	Module  string  `json:"module,omitempty"`
 	Caught  *bool   `json:"caught,omitempty"` // whether the program handled it; nil if unknown
-	Frames  []Frame `json:"frames,omitempty"` // the innermost comes first
+	Frames  []Frame `json:"frames,omitempty"` // innermost first
 	Omitted int     `json:"omitted,omitempty"`
 }
 
 // Frame is one call of a stack.
 type Frame struct {
 	File     string   `json:"file,omitempty"`
-	Path     string   `json:"path,omitempty"` // on the machine where it ran
+	Path     string   `json:"path,omitempty"` // on the machine where the program ran
 	Module   string   `json:"module,omitempty"`
 	Function string   `json:"function,omitempty"`
 	Line     int      `json:"line,omitempty"`
 	Column   int      `json:"column,omitempty"`
-	InApp    bool     `json:"in_app,omitempty"` // of the program itself, not of a library
-	Before   []string `json:"before,omitempty"` // the source around it
+	InApp    bool     `json:"in_app,omitempty"` // in the program itself, not in a library
+	Before   []string `json:"before,omitempty"` // source lines before Source
 	Source   string   `json:"source,omitempty"`
 	After    []string `json:"after,omitempty"`
 }
 
-// Where names the place of a frame: its module, or its file.
+// Where returns the location of a frame: its module, its file or its path.
 func (f Frame) Where() string {
 	switch {
 	case f.Module != "":
@@ -73,7 +74,7 @@ func (f Frame) Where() string {
 	return f.Path
 }
 
-// Crumb is something that happened before.
+// Crumb is a breadcrumb: something that the program did before the event.
 type Crumb struct {
 	At       time.Time `json:"at,omitzero"`
 	Category string    `json:"category,omitempty"`
@@ -87,7 +88,7 @@ type Context struct {
 	Values []Tag  `json:"values"`
 }
 
-// Type is that of the exception that the event is about, empty for a message.
+// Type returns the type of the event's exception; empty for a message.
 func (e *Event) Type() string {
 	if len(e.Exceptions) == 0 {
 		return ""

@@ -23,7 +23,7 @@ func parse(t testing.TB, text string) *errortrack.Event {
 	return e
 }
 
-// TestParseEvent: SDKs send the same things in several forms.
+// TestParseEvent parses the different formats in which SDKs send the same fields.
 func TestParseEvent(t *testing.T) {
 	t.Parallel()
 	deep := strings.Repeat(`{"function":"f"},`, 200)
@@ -88,7 +88,7 @@ func TestParseEvent(t *testing.T) {
 	}
 }
 
-// TestGroup: what is put together, and what is not.
+// TestGroup checks which events are grouped together.
 func TestGroup(t *testing.T) {
 	t.Parallel()
 	const at = `{"platform":"go","exception":{"type":"%s","value":"%s","stacktrace":{"frames":[{"module":"lib","function":"%s","lineno":1},{"module":"main","function":"%s","lineno":%d,"in_app":%t}]}}}`
@@ -122,8 +122,8 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// TestDetails: what is kept of the largest event has a limit, and says where it
-// went wrong.
+// TestDetails checks that the stored details of the largest event have a limited
+// size and contain the location of the error.
 func TestDetails(t *testing.T) {
 	t.Parallel()
 	line := strings.Repeat("x", 400)

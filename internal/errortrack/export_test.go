@@ -1,9 +1,9 @@
 package errortrack
 
-// Group is what makes events alike.
+// Group returns the digest by which an event is grouped.
 func Group(e *Event) string { return e.group() }
 
-// Culprit is where an event was.
+// Culprit returns the location of an event.
 func Culprit(e *Event) string { return e.culprit() }
 
 // Encode returns details as they are stored.

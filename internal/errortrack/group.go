@@ -17,7 +17,7 @@ func (e *Event) group() string {
 	write := func(parts ...string) {
 		for _, p := range parts {
 			sum.Write([]byte(p))
-			sum.Write([]byte{0}) // no text has it, so parts do not run together
+			sum.Write([]byte{0}) // separates the parts: none contains NUL
 		}
 	}
 	said := e.fingerprint
@@ -52,7 +52,7 @@ func (e *Event) usual() []string {
 			if f.Function == "" {
 				at += "\x01" + f.Source
 			}
-			if at == last { // how deep a recursion went makes no difference
+			if at == last { // the depth of a recursion makes no difference
 				continue
 			}
 			last, framed = at, true
@@ -71,7 +71,8 @@ func (e *Event) usual() []string {
 	return parts
 }
 
-// values are the parts of a message that differ from one time to the next.
+// values matches the parts of a message that vary between events, such as numbers,
+// addresses and UUIDs.
 var values = regexp.MustCompile(`0x[0-9a-fA-F]+|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|\b[0-9a-fA-F]{16,}\b|\d+`)
 
 func plainMessage(text string) string { return values.ReplaceAllString(text, "#") }

@@ -27,7 +27,7 @@ type Key struct {
 	sealed string
 }
 
-// maxKeys is the maximum number of keys of a project. Replacing a key takes two.
+// maxKeys is the maximum number of keys of a project. Replacing a key needs two.
 const maxKeys = 50
 
 // ClientKeys lists the keys of a project to Maintainers and above.
@@ -46,7 +46,7 @@ func (s *Service) ClientKeys(ctx context.Context, by actor.Actor, ref project.Re
 			return page, fmt.Errorf("client key %d: %w", k.ID, err)
 		}
 		if k.Public = string(public); !by.ReadsSecrets() {
-			k.Public = k.Public[:min(4, len(k.Public))] // enough to tell keys apart
+			k.Public = k.Public[:min(4, len(k.Public))] // enough to distinguish keys
 		}
 	}
 	return page, nil
@@ -60,7 +60,7 @@ func (s *Service) CreateKey(ctx context.Context, by actor.Actor, ref project.Ref
 	}
 	var made *Key
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		if err := tx.Lock(ctx, "projects", p.ID); err != nil { // prevents concurrent counting
+		if err := tx.Lock(ctx, "projects", p.ID); err != nil { // serializes counting
 			return err
 		}
 		n, err := countKeys(ctx, tx, p.ID)
@@ -142,14 +142,14 @@ func (s *Service) alterKey(ctx context.Context, by actor.Actor, ref project.Ref,
 func (s *Service) DSN(k *Key) string {
 	u, err := url.Parse(s.URL)
 	if err != nil {
-		return "" // the configuration has checked it
+		return "" // not reached: the configuration was checked
 	}
 	u.User = url.User(k.Public)
 	u.Path += "/api/v4/error_tracking/collector/" + strconv.FormatInt(k.ProjectID, 10)
 	return u.String()
 }
 
-// KeyOf is the key in a DSN, empty when that is none.
+// KeyOf returns the key in a DSN; empty if dsn is not one.
 func KeyOf(dsn string) string {
 	u, err := url.Parse(dsn)
 	if err != nil || u.User == nil {

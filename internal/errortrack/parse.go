@@ -13,16 +13,16 @@ import (
 	"svc/internal/errs"
 )
 
-// Limits of an event. It is shown on one page, and fifty are stored for each
-// error.
+// Limits of an event. An event is shown on one page, and up to KeptEvents are stored
+// for each error.
 const (
 	maxName       = 200 // length of names in characters
 	maxTitle      = 500
 	maxSource     = 300 // characters of a line of source
-	maxAround     = 7   // lines before a line, and after it
+	maxAround     = 7   // lines before and after
 	maxExceptions = 8
 	maxFrames     = 60
-	maxOuter      = 10 // frames of those that are the outermost ones
+	maxOuter      = 10 // outermost frames to keep of a longer stack
 	maxTags       = 50
 	maxCrumbs     = 30
 	maxContexts   = 12
@@ -31,12 +31,12 @@ const (
 	maxDetails    = 128 << 10
 )
 
-// DefaultEnvironment is that of events that name none, as SDKs and their users
-// expect.
+// DefaultEnvironment is the environment of events that specify none, as SDKs expect.
 const DefaultEnvironment = "production"
 
-// ParseEvent parses an event in any format of the public SDKs. Impossible times
-// are replaced by now. Invalid if it is not a JSON object.
+// ParseEvent parses an event in any format of the public SDKs. Times that are too
+// old or in the future are replaced by now. Invalid if the text is not a JSON
+// object.
 func ParseEvent(text []byte, now time.Time) (*Event, error) {
 	var w wireEvent
 	if err := json.Unmarshal(text, &w); err != nil {
@@ -79,11 +79,12 @@ func eventID(text string) string {
 	return text
 }
 
-// oldest is the maximum age of an event. SDKs keep events while there is no
-// network.
+// oldest is the maximum age of an event. SDKs keep events while there is no network
+// connection.
 const oldest = 30 * 24 * time.Hour
 
-// when is the time of the event. Clocks of other machines go wrong.
+// when returns the time of the event, or now if that is implausible: clocks of other
+// machines may be wrong.
 func (w *wireEvent) when(now time.Time) time.Time {
 	if at := w.Timestamp.Time; at.After(now.Add(-oldest)) && at.Before(now) {
 		return at
@@ -137,7 +138,7 @@ func (w *wireEvent) putUser(e *Event) {
 	e.User = shorten(string(cmp.Or(u.Username, u.Email, u.ID)), maxName)
 }
 
-// autoIP is what SDKs of browsers send, which do not know their own address.
+// autoIP is sent by SDKs in browsers, which do not know their own IP address.
 const autoIP = "{{auto}}"
 
 func (w *wireEvent) putExceptions(e *Event) {
@@ -170,7 +171,8 @@ func (w *wireEvent) putExceptions(e *Event) {
 	}
 }
 
-// stack is the one of a message: its own, or that of the thread that sent it.
+// stack returns the stack trace of a message: its own, or that of the thread that
+// sent it.
 func (w *wireEvent) stack() []wireFrame {
 	if list := w.Stack.value.Frames; len(list) > 0 {
 		return list
@@ -183,8 +185,8 @@ func (w *wireEvent) stack() []wireFrame {
 	return nil
 }
 
-// frames are the calls of a stack, the innermost first. Of a very deep one the
-// middle is left out.
+// frames converts the calls of a stack, innermost first. The middle of a very deep
+// stack is omitted.
 func frames(sent []wireFrame) (list []Frame, omitted int) {
 	for i, f := range slices.Backward(sent) {
 		if inner := len(sent) - 1 - i; len(sent) > maxFrames && inner >= maxFrames-maxOuter && i >= maxOuter {
@@ -226,7 +228,7 @@ func (w *wireEvent) putTitle(e *Event) {
 	e.Title = cmp.Or(shorten(said, maxTitle), e.Type(), "(no message)")
 }
 
-// message is the field of that name: text, or an object.
+// message returns the field "message": text or an object.
 func (w *wireEvent) message() wireMessage {
 	var text word
 	if len(w.Message) == 0 || text.UnmarshalJSON(w.Message) != nil {
@@ -298,8 +300,8 @@ func shorten(text string, limit int) string {
 	return text[:end] + "…"
 }
 
-// encode returns the details as they are stored, and leaves out the less
-// important as long as they are too large.
+// encode returns the details in the stored form. It removes less important fields
+// while the details are too large.
 func (d Details) encode() ([]byte, error) {
 	for _, less := range []func(*Details){
 		func(*Details) {},

@@ -15,32 +15,32 @@ import (
 	"svc/internal/project"
 )
 
-// Setup is where the errors of a project are gathered.
+// Setup is the error tracking configuration of a project.
 type Setup struct {
 	ID         int64
 	ProjectID  int64
 	Active     bool
-	Integrated bool // here; else in the external service
+	Integrated bool // integrated error tracking; otherwise an external service
 	External   External
 	UpdatedAt  time.Time
 
 	token string // sealed
 }
 
-// HasToken reports whether a token for the external service is kept. It is
+// HasToken reports whether a token for the external service is stored. The token is
 // never shown again.
 func (s *Setup) HasToken() bool { return s.token != "" }
 
-// External is another error tracking service. It is only stored for users to look
-// up; nothing is sent to it.
+// External is an external error tracking service. Its settings are only stored and
+// returned; no requests are sent to it.
 type External struct {
 	ProjectName string
 	URL         string // for users
 	APIURL      string // for programs
 }
 
-// Setup returns where the errors of a project are gathered, to Maintainers and
-// above. NotFound as long as no one has said.
+// Setup returns the error tracking settings of a project. Requires Maintainer.
+// NotFound if there are none.
 func (s *Service) Setup(ctx context.Context, by actor.Actor, ref project.Ref) (*Setup, error) {
 	p, err := s.maintainer(ctx, by, ref, false)
 	if err != nil {
@@ -66,8 +66,8 @@ type SetupChange struct {
 	ExternalToken *string // empty removes the current one
 }
 
-// Configure says for the first time or again where the errors of a project are
-// gathered. Maintainers and above. Invalid.
+// Configure creates or changes the error tracking settings of a project. Requires
+// Maintainer. Invalid.
 func (s *Service) Configure(ctx context.Context, by actor.Actor, ref project.Ref, c SetupChange) (*Setup, error) {
 	return s.configure(ctx, by, ref, c, true)
 }
@@ -121,7 +121,7 @@ func (s *Service) configure(ctx context.Context, by actor.Actor, ref project.Ref
 	return now, nil
 }
 
-// changed is a setup after a change.
+// changed returns the settings with a change applied.
 func (s *Service) changed(was Setup, c SetupChange) *Setup {
 	now := was
 	now.UpdatedAt = s.Now()
@@ -164,7 +164,7 @@ func differences(was, now *Setup) []audit.Details {
 	return list
 }
 
-// maxField is the longest field of an external service.
+// maxField is the maximum length of a field of an external service.
 const maxField = 255
 
 func (e External) check() error {

@@ -62,7 +62,7 @@ func deleteKey(ctx context.Context, q db.Q, projectID, id int64) error {
 	return db.ExecOne(ctx, q, `DELETE FROM error_keys WHERE id = ? AND project_id = ?`, id, projectID)
 }
 
-// findSender finds a key that works, of a project that gathers its errors here.
+// findSender finds an active key of a project with integrated error tracking.
 func findSender(ctx context.Context, q db.Q, projectID int64, digest string) (id int64, err error) {
 	err = q.QueryRowContext(ctx, `
 		SELECT k.id FROM error_keys k
@@ -86,8 +86,8 @@ func crowded(ctx context.Context, q db.Q, limit int) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `SELECT project_id FROM errors GROUP BY project_id HAVING count(*) > ?`, limit)
 }
 
-// deleteBeyond deletes some errors of a project that has more than it keeps, the
-// least recent first.
+// deleteBeyond deletes up to limit errors of a project beyond the keep most recent
+// ones.
 func deleteBeyond(ctx context.Context, q db.Q, projectID int64, keep, limit int) (int64, error) {
 	return db.ExecCount(ctx, q, `
 		DELETE FROM errors WHERE id IN (SELECT id FROM errors WHERE project_id = ? ORDER BY last_seen_at DESC, id DESC LIMIT ? OFFSET ?)`, projectID, limit, keep)

@@ -28,8 +28,8 @@ func saveStatus(ctx context.Context, q db.Q, id int64, to Status) error {
 	return db.ExecOne(ctx, q, `UPDATE errors SET status = ? WHERE id = ?`, string(to), id)
 }
 
-// listErrors reads one page. A project has some thousands of errors at most, so
-// that only the usual order needs an index.
+// listErrors reads one page. The number of errors of a project is limited, so only
+// the default order needs an index.
 func listErrors(ctx context.Context, d *db.DB, projectID int64, f Filter, p db.Paging) (db.Page[*Error], error) {
 	var w db.Where
 	w.And(`e.project_id = ?`, projectID)
@@ -82,7 +82,7 @@ func tallyEnvironments(ctx context.Context, q db.Q, errorID int64) ([]Tally, err
 	return db.All(ctx, q, scanTally, `SELECT name, events FROM error_environments WHERE error_id = ? ORDER BY events DESC, name LIMIT ?`, errorID, maxEnvironments)
 }
 
-// findHours reads how often errors came in each hour from the first on.
+// findHours reads the number of events per hour, starting at the hour first.
 func findHours(ctx context.Context, q db.Q, ids []int64, first int64) (map[int64]map[int64]int64, error) {
 	counts := map[int64]map[int64]int64{}
 	_, err := db.All(ctx, q, func(sc db.Scanner) (struct{}, error) {
@@ -97,10 +97,10 @@ func findHours(ctx context.Context, q db.Q, ids []int64, first int64) (map[int64
 	return counts, err
 }
 
-// counted is an error after an event was counted.
+// counted is the state of an error after an event was counted.
 type counted struct{ id, events, users int64 }
 
-// countEvent adds an event to its error, which it makes if need be.
+// countEvent adds an event to its error, and creates the error if needed.
 func countEvent(ctx context.Context, q db.Q, projectID int64, fingerprint string, e *Event) (c counted, err error) {
 	const latest = `CASE WHEN excluded.last_seen_at >= errors.last_seen_at THEN excluded.`
 	err = q.QueryRowContext(ctx, `
@@ -168,7 +168,7 @@ func countUser(ctx context.Context, q db.Q, errorID int64, digest string) error 
 	return db.ExecOne(ctx, q, `UPDATE errors SET users = users + 1 WHERE id = ?`, errorID)
 }
 
-// trimEvents removes the events beyond those that are kept.
+// trimEvents deletes the oldest events of an error beyond KeptEvents.
 func trimEvents(ctx context.Context, q db.Q, errorID int64) error {
 	_, err := q.ExecContext(ctx, `
 		DELETE FROM error_events WHERE error_id = ? AND id <= (SELECT id FROM error_events WHERE error_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?)`,

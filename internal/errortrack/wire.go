@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// The forms in which SDKs send events. They differ from one language and release
-// to the next, so what has another form than expected is left out instead of
-// refused: an error of which a part is lost is better than none.
+// The JSON formats in which SDKs send events. They vary between languages and
+// releases, so values of an unexpected type are dropped instead of rejected: an
+// incomplete error is better than none.
 
 // word is a string; a number or a boolean is converted to text.
 type word string
@@ -94,7 +94,7 @@ func (s *several[T]) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// object is an object whose form is not known; nil for anything else.
+// object is a JSON object with unknown members; nil for other values.
 type object map[string]json.RawMessage
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -111,7 +111,7 @@ func (o *object) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// optional is an object of a known form; the zero value for anything else.
+// optional is a JSON object of a known type; the zero value for other values.
 type optional[T any] struct{ value T }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -124,14 +124,14 @@ func (o *optional[T]) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, &o.value)
 }
 
-// moment is a time: seconds since 1970, or text.
+// moment is a time: Unix seconds or text.
 type moment struct{ time.Time }
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (m *moment) UnmarshalJSON(b []byte) error {
 	m.Time = time.Time{}
 	text := strings.Trim(string(b), `"`)
-	// Years from 1970 to 9999: outside of them times have no microseconds.
+	// Unix seconds outside of the years 1970 to 9999 are ignored.
 	if f, err := strconv.ParseFloat(text, 64); err == nil {
 		if f > 0 && f < 253402300800 {
 			m.Time = time.UnixMicro(int64(f * 1e6)).UTC()
@@ -147,7 +147,7 @@ func (m *moment) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// tagList is tags: an object, or a list of pairs.
+// tagList is a list of tags, sent as an object or a list of pairs.
 type tagList []Tag
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -191,7 +191,7 @@ func (o object) words() []Tag {
 	return list
 }
 
-// wireEvent is an event as it is sent.
+// wireEvent is an event as SDKs send it.
 type wireEvent struct {
 	EventID     word                   `json:"event_id"`
 	Timestamp   moment                 `json:"timestamp"`
