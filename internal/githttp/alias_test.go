@@ -8,8 +8,8 @@ import (
 	"svc/internal/git/gittest"
 )
 
-// TestProjectAliases clones a project by an alias, over HTTP, as those who may see
-// it and as others.
+// TestProjectAliases clones a project by an alias over HTTP, with and without access
+// to it.
 func TestProjectAliases(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

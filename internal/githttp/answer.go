@@ -12,11 +12,11 @@ import (
 	"svc/internal/project"
 )
 
-// errNoProject is for paths that cannot be.
+// errNoProject is the error for paths that cannot name a project.
 var errNoProject = errs.NotFound("Project")
 
-// refuse answers a request that is not served. Git shows the text behind
-// "remote:" if it is plain.
+// refuse responds to a request with an error. Git shows the text after "remote:" if
+// it is plain text.
 func (x *exchange) refuse(err error) {
 	if moved, ok := errors.AsType[*project.Moved](err); ok {
 		x.redirect(moved)
@@ -39,8 +39,9 @@ func (x *exchange) refuse(err error) {
 	x.say(status, text)
 }
 
-// statusOf puts a refusal in HTTP. A user without a credential is asked for one,
-// whether the project is there or not; so no one learns which there are.
+// statusOf maps an error to an HTTP status and a text. Anonymous requests get 401
+// whether the project exists or not, so that they do not reveal which projects
+// exist.
 func (x *exchange) statusOf(err error) (int, string) {
 	refused, ok := errs.As(err)
 	if !ok {
@@ -48,7 +49,7 @@ func (x *exchange) statusOf(err error) (int, string) {
 	}
 	switch refused.Kind {
 	case errs.KindUnauthorized:
-		if !x.anonymous && x.known() { // a deploy token, where it opens nothing
+		if !x.anonymous && x.known() { // a deploy token without access to the project
 			return http.StatusForbidden, x.mayNot()
 		}
 		return http.StatusUnauthorized, or(refused.Text, "Please sign in: with your username and password, or a token in place of the password.")
@@ -87,8 +88,8 @@ func or(text, usual string) string {
 	return text
 }
 
-// redirect leads a client to where the project is now. Git follows when it
-// begins, and goes on there; the middle of a conversation cannot be moved.
+// redirect responds with the new URL of a moved project. Git follows redirects of
+// its first request only, and then uses the new URL; other requests get 404.
 func (x *exchange) redirect(to *project.Moved) {
 	text := "The project has moved to " + to.Path + ". Please use the new address: git remote set-url origin …/" + to.Path + ".git"
 	if x.r.Method != http.MethodGet && x.r.Method != http.MethodHead {
@@ -101,7 +102,7 @@ func (x *exchange) redirect(to *project.Moved) {
 	x.write(http.StatusMovedPermanently, text)
 }
 
-// say refuses in words.
+// say responds with a status and a text.
 func (x *exchange) say(status int, text string) {
 	if x.service != "" {
 		x.Count(x.service, "refused")
@@ -117,10 +118,11 @@ func (x *exchange) write(status int, text string) {
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	noCache(h)
 	x.w.WriteHeader(status)
-	_, _ = x.w.Write([]byte(text + "\n")) // the client may be gone
+	_, _ = x.w.Write([]byte(text + "\n")) // the client may have disconnected
 }
 
-// noCache keeps every cache on the way, also old ones, from keeping refs.
+// noCache sets the headers that prevent caches, including those of HTTP/1.0, from
+// storing refs.
 func noCache(h http.Header) {
 	h.Set("Cache-Control", "no-cache, max-age=0, must-revalidate")
 	h.Set("Expires", "Fri, 01 Jan 1980 00:00:00 GMT")

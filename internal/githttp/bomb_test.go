@@ -18,8 +18,8 @@ import (
 	"svc/internal/waittest"
 )
 
-// bomb makes a pack of one entry that declares more than it has: a tree of 2 GiB
-// or, as a delta on an object, a result of that size.
+// bomb returns a pack with one entry that declares a larger size than its data has:
+// a tree of 2 GiB or, as a delta, a result of that size.
 func bomb(delta bool) []byte {
 	const size = 2 << 30
 	b := []byte("PACK\x00\x00\x00\x02\x00\x00\x00\x01")
@@ -40,12 +40,13 @@ func bomb(delta bool) []byte {
 	return append(b, sum[:]...)
 }
 
-// packOf makes the beginning of a pack of so many entries.
+// packOf returns the header of a pack with a number of entries.
 func packOf(entries int) []byte {
 	return binary.BigEndian.AppendUint32([]byte("PACK\x00\x00\x00\x02"), uint32(entries))
 }
 
-// addEntry adds an entry: its kind and size, the base of a delta, and its data.
+// addEntry adds an entry to a pack: its type and size, the base of a delta, and its
+// data.
 func addEntry(t *testing.T, pack []byte, kind byte, size int, base []byte, data io.Reader) []byte {
 	t.Helper()
 	head := kind<<4 | byte(size&15)
@@ -68,8 +69,8 @@ func closePack(pack []byte) []byte {
 	return append(pack, sum[:]...)
 }
 
-// deltaChain makes a pack of n deltas, each on the result of the one before, whose
-// results have 400 MiB each.
+// deltaChain returns a pack with n deltas, each based on the result of the previous
+// one. Each result has 400 MiB.
 func deltaChain(t *testing.T, n int) []byte {
 	const size = 400 << 20
 	pack, before := packOf(n), uint64(5)
@@ -80,11 +81,13 @@ func deltaChain(t *testing.T, n int) []byte {
 	return closePack(pack)
 }
 
-// zeros makes a blob of so many bytes, which are almost nothing in a pack.
+// zeros returns the data of a blob of n zero bytes, which are compressed to almost
+// nothing in a pack.
 func zeros(n int) io.Reader { return bytes.NewReader(make([]byte, n)) }
 
-// TestLargePushesShareSlots has a push that expands to much data hold the only
-// slot. Another such push is turned away after a while, small ones are not.
+// TestLargePushesShareSlots lets a push that expands to much data occupy the only
+// slot for large pushes. Another large push is rejected after a while, small ones
+// are not.
 func TestLargePushesShareSlots(t *testing.T) {
 	t.Parallel()
 	apptest.EachWith(t, apptest.Options{Git: git.Limits{LargePushes: 1, Wait: 25 * time.Millisecond}}, func(t *testing.T, s *apptest.Server) {
@@ -101,7 +104,7 @@ func TestLargePushesShareSlots(t *testing.T) {
 		push.status = 200
 		push.check(t, s)
 
-		// The first push stops halfway.
+		// The first push stalls halfway.
 		body, rest := io.Pipe()
 		ctx, leave := context.WithCancel(t.Context())
 		defer leave()
@@ -140,8 +143,8 @@ func TestLargePushesShareSlots(t *testing.T) {
 	})
 }
 
-// TestPushAllocatesMemory pushes packs of some bytes that declare objects of
-// gigabytes. Git must not see them.
+// TestPushAllocatesMemory pushes packs of a few bytes that declare objects of
+// gigabytes. They must not be passed to git.
 func TestPushAllocatesMemory(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -161,13 +164,13 @@ func TestPushAllocatesMemory(t *testing.T) {
 				}.check(t, s)
 			}
 		}
-		// Each delta of a chain is under the limit of an object, all together are not
-		// under that of a pack.
+		// Each delta of a chain is within the limit of an object, but together they
+		// exceed the limit of a pack.
 		ask{name: "a chain of deltas", login: "oauth2", password: token, path: "/olga/p.git/git-receive-pack", body: append([]byte("0073"+line+"0000"), deltaChain(t, 20)...),
 			header: map[string]string{"Content-Type": "application/x-git-receive-pack-request"},
 			status: 200, text: "unpack pack expands to too much data; push fewer commits at a time",
 		}.check(t, s)
-		// The limit is a setting: without it git gets the pack.
+		// The limit is a setting: without it, git gets the pack.
 		s.Check(t, apptest.Call{Do: "PUT /application/settings", As: apptest.RootToken, Status: 200, JSON: `{"receive_max_object_size":0}`})
 		ask{login: "oauth2", password: token, path: "/olga/p.git/git-receive-pack", body: append([]byte("0073"+line+"0000"), bomb(false)...),
 			header: map[string]string{"Content-Type": "application/x-git-receive-pack-request"},

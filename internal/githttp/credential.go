@@ -11,8 +11,8 @@ import (
 	"svc/internal/user"
 )
 
-// authenticate finds out who asks. A credential that opens nothing is an error
-// even where no one needs to sign in.
+// authenticate sets the actor of the request. An invalid credential is an error even
+// if the project is public.
 func (x *exchange) authenticate() error {
 	ip := httpreq.IP(x.r)
 	scheme, rest, _ := strings.Cut(x.r.Header.Get("Authorization"), " ")
@@ -47,13 +47,12 @@ func name(by actor.Actor) string {
 	return by.Username
 }
 
-// tokenLogin is the username that clients send with a token of OAuth, and that
-// is no one's.
+// tokenLogin is the username that clients send with an OAuth token. No user has it.
 const tokenLogin = "oauth2"
 
-// credential tries what a password can be, in the order of the price: tokens
-// are looked up, a real password is computed for long. So a good token is
-// taken whatever else was guessed from the same address.
+// credential tries the possible meanings of a password in order of cost: tokens are
+// looked up, while hashing an account password is slow. Therefore a valid token is
+// accepted even if the same address has sent wrong passwords.
 func (x *exchange) credential(login, password, ip string) (actor.Actor, error) {
 	if login == x.Name+"-ci-token" || login == "gitlab-ci-token" {
 		by, err := x.Jobs.JobActor(x.r.Context(), password, ip)
@@ -77,15 +76,16 @@ func (x *exchange) credential(login, password, ip string) (actor.Actor, error) {
 	return x.password(login, password, ip)
 }
 
-// unknown reports whether a credential is of another kind than was asked for;
-// one that is known and refused has a reason.
+// unknown reports whether the credential is of another kind. A known credential that
+// is refused has an error with a text.
 func unknown(err error) bool {
 	refused, ok := errors.AsType[*errs.Error](err)
 	return ok && refused.Kind == errs.KindUnauthorized && refused.Text == ""
 }
 
-// password takes the password of an account. What looks like a token is not
-// tried: a script with an old one must not lock its user out.
+// password authenticates with the password of an account. A password that looks like
+// a token is not tried, so that a script with an old token does not lock its user
+// out.
 func (x *exchange) password(login, password, ip string) (actor.Actor, error) {
 	if login == "" || login == tokenLogin || password == "" || x.tokenLike(password) {
 		return actor.Actor{}, x.Users.FailedGuess(x.r.Context(), login, ip, errs.Unauthorized("The token is invalid or was revoked."))

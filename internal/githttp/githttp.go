@@ -1,6 +1,6 @@
 // Package githttp serves git over HTTP: the smart protocol, versions 0 to 2, and the
-// API of Git LFS. It parses requests, authenticates them, and returns errors as git shows them.
-// Features decide who may fetch or push.
+// API of Git LFS. It parses requests, authenticates them, and returns errors that
+// git shows. Features decide who may fetch or push.
 package githttp
 
 import (
@@ -20,7 +20,7 @@ import (
 	"svc/internal/user"
 )
 
-// Deps are the dependencies.
+// Deps are the dependencies of the handler.
 type Deps struct {
 	Users    *user.Service
 	Projects *project.Service
@@ -28,33 +28,32 @@ type Deps struct {
 	LFS      *lfs.Service
 	Jobs     Jobs
 	Name     string // of the service
-	Tokens   string // what tokens start with
+	Tokens   string // prefix of tokens
 	URL      string // the external URL of the instance
-	TempDir  string // for requests that are too long for memory
+	TempDir  string // for requests that are too large for memory
 	Log      *slog.Logger
-	// Count is called for each request for a service of git ("git-upload-pack")
-	// with its outcome: "ok", "refused", "failed", or "gone" when the client
-	// left.
+	// Count is called for each request to a git service ("git-upload-pack") with its
+	// outcome: "ok", "refused", "failed", or "gone" if the client disconnected.
 	Count func(service, outcome string)
 }
 
-// Jobs knows the tokens of CI jobs.
+// Jobs authenticates and authorizes the tokens of CI/CD jobs.
 type Jobs interface {
-	// JobActor returns the actor of a job's token: Unauthorized when there is none,
-	// or its job does not run.
+	// JobActor returns the actor of a job token. Unauthorized if the token does not
+	// exist or its job is not running.
 	JobActor(ctx context.Context, token, ip string) (actor.Actor, error)
-	// JobOpens returns a project and the actor whose rights a job's token has
-	// there: NotFound when the token does not open it.
+	// JobOpens returns a project and the actor with the rights that a job token has
+	// there. NotFound if the token has no access.
 	JobOpens(ctx context.Context, by actor.Actor, ref project.Ref) (actor.Actor, *project.Project, error)
 }
 
-// Git serves repositories.
+// Git is the HTTP handler for git requests.
 type Git struct{ Deps }
 
 // New returns the handler of git requests.
 func New(d Deps) *Git { return &Git{d} }
 
-// The services of git.
+// The git services.
 const (
 	uploadPack  = "git-upload-pack"  // a fetch
 	receivePack = "git-receive-pack" // a push
@@ -62,25 +61,25 @@ const (
 
 const infoRefs = "info/refs"
 
-// Serves reports whether a request is one of a git client. What it asks for
-// need not exist.
+// Serves reports whether a request is from a git client or the go command. The
+// project need not exist.
 func (g *Git) Serves(r *http.Request) bool {
 	_, ok := parse(r)
 	return ok || asksGoGet(r)
 }
 
-// nowhere is a path that no project has.
+// nowhere is a project path that does not exist.
 const nowhere project.Ref = "-/-"
 
-// target is what a request asks for.
+// target is the project and the file that a request is for.
 type target struct {
-	project string // its full path
-	file    string // below the repository: "info/refs", "git-upload-pack"
+	project string // full path
+	file    string // path in the repository: "info/refs", "git-upload-pack"
 	alias   bool   // project is an alias
 }
 
-// parse reads the path of a request. Behind ".git" everything belongs to git;
-// an address without it is one only where nothing else can be meant.
+// parse parses the path of a request. All paths with ".git/" are git requests.
+// Without it, only GET info/refs with a service and POST to a service are.
 func parse(r *http.Request) (target, bool) {
 	path := strings.TrimPrefix(r.URL.Path, "/")
 	name, file, ok := strings.Cut(path, ".git/")
@@ -96,8 +95,8 @@ func parse(r *http.Request) (target, bool) {
 	if !ok || name == "" || strings.HasSuffix(name, "/") {
 		return target{}, false
 	}
-	// A project stands in a namespace, so that its path is never a number; the
-	// wiki of a group does not. Another name without a namespace is an alias.
+	// The path of a project contains a namespace, so it is never a number; the path
+	// of a group wiki does not. Any other name without a namespace is an alias.
 	alias := !strings.Contains(name, "/") && !strings.HasSuffix(name, ".wiki")
 	if alias && (!strings.HasPrefix(path, name+".git/") || strings.Trim(name, "0123456789") == "") {
 		return target{}, false
@@ -145,14 +144,14 @@ func (g *Git) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// routed is the writer of a server that wants to know what was asked for, for
-// its metrics and its log.
+// routed is implemented by response writers that record the route and the user for
+// metrics and logs.
 type routed interface {
 	SetRoute(route string)
 	SetUser(username string)
 }
 
-// exchange is one request and its answer.
+// exchange is a request and its response.
 type exchange struct {
 	*Git
 	w       http.ResponseWriter
@@ -160,12 +159,11 @@ type exchange struct {
 	project project.Ref
 	service string
 	by      actor.Actor
-	// anonymous says that the request brought no credential: then a refusal
-	// asks for one.
+	// anonymous is true if the request has no credential; then errors ask for one.
 	anonymous bool
-	// byPassword says that the credential was the password of the account.
+	// byPassword is true if the credential was the password of the account.
 	byPassword bool
-	// changes says that a request to the LFS API is to change the project.
+	// changes is true if a request to the LFS API changes the project.
 	changes bool
 }
 
@@ -175,15 +173,15 @@ func (x *exchange) route(pattern string) {
 	}
 }
 
-// infoRefs answers a client that begins: which refs there are, and what we
-// can do.
+// infoRefs responds to the first request of a fetch or push: the refs and the
+// capabilities of the server.
 func (x *exchange) infoRefs() {
 	if x.r.Method != http.MethodGet && x.r.Method != http.MethodHead {
 		x.w.Header().Set("Allow", "GET, HEAD")
 		x.say(http.StatusMethodNotAllowed, "Only GET is possible here.")
 		return
 	}
-	// Only a known service becomes a part of the exchange: its name is counted.
+	// Only a known service is set, because its name becomes a label of a metric.
 	switch service := x.r.URL.Query().Get("service"); service {
 	case uploadPack, receivePack:
 		x.service = service
@@ -202,7 +200,7 @@ func (x *exchange) infoRefs() {
 	x.w.Header().Set("Content-Type", "application/x-"+x.service+"-advertisement")
 	noCache(x.w.Header())
 	out := x.answer()
-	held := &holdingWriter{to: out} // an error can be sent as long as the answer is short and incomplete
+	held := &holdingWriter{to: out} // an error can replace the response while it is short and incomplete
 	if err := c.advertise(x.r.Context(), held, x.options()); err != nil {
 		x.failed(out, err)
 		return
@@ -214,17 +212,18 @@ func (x *exchange) infoRefs() {
 	x.Count(x.service, "ok")
 }
 
-// dumb is for clients that want to read the files of the repository.
+// dumb is the error for clients that use the dumb HTTP protocol, which reads the
+// files of the repository.
 const dumb = "This server speaks git's smart HTTP protocol only. Please use git 1.6.6 or later."
 
-// rpc answers one request of a fetch or push.
+// rpc handles one request of a fetch or push.
 func (x *exchange) rpc() {
 	if x.r.Method != http.MethodPost {
 		x.w.Header().Set("Allow", "POST")
 		x.say(http.StatusMethodNotAllowed, "Only POST is possible here.")
 		return
 	}
-	// A page of someone else can make a browser send forms, but not this.
+	// Pages of other sites can submit forms, but not with this content type.
 	if want := "application/x-" + x.service + "-request"; x.r.Header.Get("Content-Type") != want {
 		x.say(http.StatusUnsupportedMediaType, "Content-Type must be "+want+".")
 		return
@@ -241,8 +240,8 @@ func (x *exchange) rpc() {
 	}
 	var from io.Reader = in
 	if x.service == uploadPack {
-		// The request is short. It is read before git is started, which would
-		// wait for a client that does not send it.
+		// The request is short. It is read before git is started, so that git does
+		// not wait for a slow client.
 		asked, err := x.readAll(in)
 		if err != nil {
 			x.refuse(err)
@@ -251,8 +250,8 @@ func (x *exchange) rpc() {
 		defer asked.Close()
 		from = asked
 	}
-	// Git may answer before it has read everything.
-	_ = http.NewResponseController(x.w).EnableFullDuplex() // where that is not possible nothing is lost but some early lines
+	// Git may respond before it has read the whole request.
+	_ = http.NewResponseController(x.w).EnableFullDuplex() // without full duplex only some early lines are lost
 	x.w.Header().Set("Content-Type", "application/x-"+x.service+"-result")
 	noCache(x.w.Header())
 	out := x.answer()
@@ -272,7 +271,7 @@ func (x *exchange) rpc() {
 	x.Count(x.service, "ok")
 }
 
-// other refuses what else may stand behind a repository.
+// other responds to requests for other paths of a repository.
 func (x *exchange) other(file string) {
 	if file == "HEAD" || strings.HasPrefix(file, "objects/") {
 		x.say(http.StatusForbidden, dumb)
@@ -285,13 +284,13 @@ func (x *exchange) options() git.ServeOptions {
 	return git.ServeOptions{Protocol: x.r.Header.Get("Git-Protocol"), Stateless: true}
 }
 
-// conversation is what a repository says to a client that may fetch or push.
+// conversation has the functions that serve a fetch or push of a repository.
 type conversation struct {
 	advertise func(context.Context, io.Writer, git.ServeOptions) error
 	serve     func(context.Context, io.Reader, io.Writer, git.ServeOptions) error
 }
 
-// open finds out who asks and opens the repository to them.
+// open authenticates the request and opens the repository.
 func (x *exchange) open() (conversation, error) {
 	if err := x.authenticate(); err != nil {
 		return conversation{}, err
@@ -321,11 +320,11 @@ func (x *exchange) open() (conversation, error) {
 	return conversation{f.Advertise, f.UploadPack}, nil
 }
 
-// maxPath is longer than any path of a project.
+// maxPath is longer than any project path.
 const maxPath = 4096
 
-// failed ends an answer that was begun. The client got the error in git's protocol,
-// or notices by it that the answer is cut off.
+// failed handles an error of a service. If the response was begun, the client got
+// the error in the git protocol or sees that the response is incomplete.
 func (x *exchange) failed(out *answerWriter, err error) {
 	switch {
 	case out.broken || x.r.Context().Err() != nil:

@@ -16,12 +16,12 @@ import (
 	"svc/internal/user"
 )
 
-// ask is one request of a git client.
+// ask is a request of a git client and its expected response.
 type ask struct {
 	name     string
 	login    string
 	password string
-	path     string // below the server
+	path     string // relative to the server URL
 	method   string // GET unless there is a body
 	header   map[string]string
 	body     []byte
@@ -80,19 +80,19 @@ func table(t *testing.T, s *apptest.Server, asks []ask) {
 	}
 }
 
-const password = "a good password" // of every user that apptest makes
+const password = "a good password" // of every user that apptest creates
 
 func refs(path, service string) string { return "/" + path + ".git/info/refs?service=" + service }
 
-// newProject makes a project with a first commit.
+// newProject creates a project with an initial commit.
 func newProject(t *testing.T, s *apptest.Server, token, name, visibility string) {
 	t.Helper()
 	s.Check(t, apptest.Call{Do: "POST /projects", As: token, Status: 201,
 		JSON: fmt.Sprintf(`{"name":%q,"visibility":%q,"initialize_with_readme":true}`, name, visibility)})
 }
 
-// TestRoles asks each kind of person for each kind of project, to read and to
-// write.
+// TestRoles checks read and write access of each role to projects of each
+// visibility.
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -156,7 +156,7 @@ func TestRoles(t *testing.T) {
 				}
 			}
 		}
-		// What is not there looks like what may not be seen.
+		// A project that does not exist looks like one that the user cannot see.
 		table(t, s, []ask{
 			{path: refs("olga/none", "git-upload-pack"), status: 401, want: map[string]string{"WWW-Authenticate": `Basic realm="svc", charset="UTF-8"`}},
 			{path: refs("olga/none", "git-upload-pack"), login: "otto", password: tokens["outsider"], status: 404, text: "project does not exist"},
@@ -165,7 +165,7 @@ func TestRoles(t *testing.T) {
 	})
 }
 
-// TestCredentials tries everything that may stand in the place of a password.
+// TestCredentials checks every kind of credential that can be sent as a password.
 func TestCredentials(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -225,7 +225,7 @@ func TestCredentials(t *testing.T) {
 	})
 }
 
-// TestActivity sees that fetching counts as activity.
+// TestActivity checks that fetching counts as activity.
 func TestActivity(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -243,8 +243,8 @@ func TestActivity(t *testing.T) {
 	})
 }
 
-// TestGuessing holds back an address that guesses, and only for the login that
-// it guesses at.
+// TestGuessing checks that an address that guesses passwords is blocked, and only
+// for the guessed login.
 func TestGuessing(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -261,13 +261,13 @@ func TestGuessing(t *testing.T) {
 			{name: "a good token", login: "oauth2", password: alice, path: open, status: 200},
 			{name: "another login", login: "bob", password: password, path: open, status: 200},
 		})
-		// A right password is not counted, however often it comes.
+		// Correct passwords are not counted, however often they are sent.
 		for range 15 {
 			ask{login: "bob", password: password, path: open, status: 200}.check(t, s)
 		}
 		s.Clock.Move(time.Minute)
 		ask{login: "oauth2", password: "svcpat-guess", path: open, status: 401}.check(t, s)
-		// Tokens that are not known do not lock the account.
+		// Unknown tokens do not lock the account.
 		for range 10 {
 			ask{login: "bob", password: "svcpat-old", path: open, status: 401}.check(t, s)
 		}
@@ -276,7 +276,7 @@ func TestGuessing(t *testing.T) {
 	})
 }
 
-// TestProtocol looks at what clients other than git may send.
+// TestProtocol checks requests that clients other than git may send.
 func TestProtocol(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -334,8 +334,8 @@ func TestProtocol(t *testing.T) {
 	})
 }
 
-// TestCopying asks for a fork whose repository is on its way: it is not there
-// yet, and asking must not make an empty one in its place.
+// TestCopying requests a fork whose repository is still being copied: it does not
+// exist yet, and the request must not create an empty one.
 func TestCopying(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

@@ -11,15 +11,15 @@ import (
 	"svc/internal/project"
 )
 
-// maxGoGetDepth bounds the prefixes of an import path that are looked up. It is
-// more than the depth of any group.
+// maxGoGetDepth is the maximum number of prefixes of an import path that are looked
+// up. It exceeds the maximum depth of groups.
 const maxGoGetDepth = 24
 
-// importPath is what the path of a module may consist of, after the host.
+// importPath matches the valid paths of modules, without the host.
 var importPath = regexp.MustCompile(`^[A-Za-z0-9._~/-]{1,1000}$`)
 
-// asksGoGet reports whether a request is one of the go command, which wants to
-// know the repository of an import path.
+// asksGoGet reports whether a request is from the go command, which asks for the
+// repository of an import path.
 func asksGoGet(r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead || !strings.Contains(r.URL.RawQuery, "go-get=1") {
 		return false
@@ -28,10 +28,10 @@ func asksGoGet(r *http.Request) bool {
 	return r.URL.Query().Get("go-get") == "1" && strings.Contains(path, "/") && !strings.Contains(path, "/-/") && importPath.MatchString(path)
 }
 
-// goGet answers the go command with the repository of an import path: that of the
-// project which the path names or begins with. For a caller who cannot see such a
-// project the first two elements are taken to be one, whether it exists or not:
-// the go command asks git then, which asks for credentials.
+// goGet responds to the go command with the repository of an import path: that of
+// the project whose path is the import path or a prefix of it. If the caller can see
+// no such project, the first two elements are returned as the project, whether it
+// exists or not: the go command then runs git, which asks for credentials.
 func (x *exchange) goGet() {
 	if err := x.authenticate(); err != nil {
 		x.refuse(err)
@@ -55,7 +55,7 @@ func (x *exchange) goGet() {
 	x.w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	noCache(x.w.Header())
 	_, _ = fmt.Fprintf(x.w, "<!doctype html><html><head><meta name=\"go-import\" content=\"%s git %s.git\"></head><body>go get %[1]s</body></html>\n",
-		html.EscapeString(host+"/"+found), html.EscapeString(root+"/"+found)) // the client may be gone
+		html.EscapeString(host+"/"+found), html.EscapeString(root+"/"+found)) // the client may have disconnected
 }
 
 // visible returns a project that the caller can see.

@@ -9,7 +9,7 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// TestGoGet asks for the repositories of import paths as the go command does.
+// TestGoGet requests the repositories of import paths like the go command.
 func TestGoGet(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

@@ -11,8 +11,8 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// TestPasswordGuesses is a user who guesses passwords and tokens, with many
-// logins and from many addresses of one network.
+// TestPasswordGuesses guesses passwords and tokens with many logins and from many
+// addresses of one network.
 func TestPasswordGuesses(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -82,7 +82,8 @@ func TestPasswordGuesses(t *testing.T) {
 			events := func(query string) apptest.Answer {
 				return s.Check(t, apptest.Call{Do: "GET /audit_events?entity_type=Svc::Audit::InstanceScope&per_page=100" + query, As: apptest.RootToken, Status: 200})
 			}
-			// 20 logins of each network, and one event for the ten others.
+			// Each network has one event for each of 20 logins, and one for the ten
+			// others.
 			body := string(events("").Body)
 			for what, n := range map[string]int{
 				`"failed_login"`: 3 * 44, `"(several logins)"`: 4, `(10 attempts, last at `: 3, `"target_details":"nobody"`: 2, `"ip_address":"2001:db8:1:2::/64"`: 42,
@@ -102,8 +103,8 @@ func TestPasswordGuesses(t *testing.T) {
 	}, apptest.BehindProxy)
 }
 
-// TestServiceNamesAreNotCounted sends made-up names of services: each one that
-// became a label of a metric would stay in memory for as long as the server runs.
+// TestServiceNamesAreNotCounted requests unknown services: if their names became
+// labels of a metric, each would stay in memory until the server stops.
 func TestServiceNamesAreNotCounted(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

@@ -17,8 +17,8 @@ import (
 	"svc/internal/waittest"
 )
 
-// dialFrom opens a connection to the server from one of the loopback addresses.
-// Its receive buffer is small, so that what is not read stays at the server.
+// dialFrom opens a connection to the server from a loopback address. Its receive
+// buffer is small, so that unread data stays on the server.
 func dialFrom(t *testing.T, s *apptest.Server, ip string) *net.TCPConn {
 	t.Helper()
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(ip)}}
@@ -34,7 +34,7 @@ func dialFrom(t *testing.T, s *apptest.Server, ip string) *net.TCPConn {
 	return tcp
 }
 
-// send writes a request line with headers, and a body.
+// send writes a request with headers and a body.
 func send(t *testing.T, c net.Conn, line string, headers []string, body string) {
 	t.Helper()
 	head := line + " HTTP/1.1\r\nHost: test\r\n" + strings.Join(headers, "\r\n") + "\r\n\r\n"
@@ -43,7 +43,7 @@ func send(t *testing.T, c net.Conn, line string, headers []string, body string) 
 	}
 }
 
-// statusLine reads the first line of an answer.
+// statusLine reads the status line of a response.
 func statusLine(t *testing.T, c net.Conn) string {
 	t.Helper()
 	line, err := bufio.NewReaderSize(c, 16).ReadString('\n')
@@ -53,7 +53,7 @@ func statusLine(t *testing.T, c net.Conn) string {
 	return strings.TrimSpace(line)
 }
 
-// clone clones a repository as user, or as no one.
+// clone clones a repository with a token, or anonymously.
 func clone(t *testing.T, s *apptest.Server, path, token string, protocol int) error {
 	t.Helper()
 	u, err := url.Parse(s.URL + "/" + path + ".git")
@@ -72,8 +72,9 @@ func clone(t *testing.T, s *apptest.Server, path, token string, protocol int) er
 	return nil
 }
 
-// TestIdleConnectionsStopGit has more clients than git may have processes, which
-// send the head of a fetch and no body. Others are served meanwhile.
+// TestIdleConnectionsStopGit checks that clients that send the headers of a fetch
+// and no body do not block others, even if they are more than the limit of git
+// processes.
 func TestIdleConnectionsStopGit(t *testing.T) {
 	t.Parallel()
 	apptest.EachWith(t, apptest.Options{Git: git.Limits{Wait: time.Minute}}, func(t *testing.T, s *apptest.Server) {
@@ -98,8 +99,7 @@ func TestIdleConnectionsStopGit(t *testing.T) {
 	})
 }
 
-// largeFile is more than the buffers of a connection hold, and cannot be
-// compressed.
+// largeFile returns incompressible content that exceeds the buffers of a connection.
 func largeFile() string {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	b := make([]byte, 8<<20)
@@ -109,8 +109,9 @@ func largeFile() string {
 	return string(b)
 }
 
-// TestStalledDownloadsStopGit has more clients than git may have processes, each
-// of which asks for much and takes nothing of it. Others are served meanwhile.
+// TestStalledDownloadsStopGit checks that clients that request large responses and
+// do not read them do not block others, even if they are more than the limit of git
+// processes.
 func TestStalledDownloadsStopGit(t *testing.T) {
 	t.Parallel()
 	const transfers = 4
@@ -152,8 +153,8 @@ func TestStalledDownloadsStopGit(t *testing.T) {
 	})
 }
 
-// TestBusyIsUnavailable holds the only slot of git by a push that does not go on.
-// Others are told to come again, by a status and not by a fault.
+// TestBusyIsUnavailable lets a stalled push occupy the only git slot. Other requests
+// get status 503, not an internal error.
 func TestBusyIsUnavailable(t *testing.T) {
 	t.Parallel()
 	apptest.EachWith(t, apptest.Options{Git: git.Limits{Transfers: 1, Wait: 50 * time.Millisecond}}, func(t *testing.T, s *apptest.Server) {

@@ -20,7 +20,7 @@ import (
 	"svc/internal/project"
 )
 
-// infoLFS is where the LFS API of a repository is.
+// infoLFS is the path of the LFS API in a repository.
 const infoLFS = "info/lfs/"
 
 // lfsMedia is the media type of the LFS API.
@@ -32,14 +32,14 @@ const lfsService = "git-lfs"
 // maxLFSBody is the maximum size of a JSON body.
 const maxLFSBody = 1 << 20
 
-// lfsExchange is a request to the LFS API.
+// lfsExchange is a request to the LFS API and its response.
 type lfsExchange struct {
 	*exchange
 	grant *lfs.Grant // of the token that was used; nil for other credentials
 	p     *project.Project
 }
 
-// lfs answers a request to the LFS API. file is what is behind info/lfs/.
+// lfs handles a request to the LFS API. file is the path after info/lfs/.
 //
 // See https://github.com/git-lfs/git-lfs/tree/main/docs/api.
 func (x *exchange) lfs(file string) {
@@ -85,8 +85,8 @@ func (x *exchange) lfs(file string) {
 	x.Count(lfsService, "ok")
 }
 
-// matches reports whether the request is of a method and path, in which * is any
-// part.
+// matches reports whether the request has a method and path. * in the path matches
+// any segment.
 func (x *lfsExchange) matches(parts []string, method string, path []string) bool {
 	if x.r.Method != method || len(parts) != len(path) {
 		return false
@@ -99,7 +99,8 @@ func (x *lfsExchange) matches(parts []string, method string, path []string) bool
 	return true
 }
 
-// open finds out who asks, and sets the project if they may do the operation there.
+// open authenticates the request, and sets the project if the actor may do the
+// operation there.
 func (x *lfsExchange) open(op lfs.Operation) error {
 	x.changes = op == lfs.Upload
 	if err := x.identify(); err != nil {
@@ -127,7 +128,7 @@ func (x *lfsExchange) open(op lfs.Operation) error {
 	return nil
 }
 
-// identify is authenticate, and also accepts the tokens of LFS.
+// identify authenticates the request like authenticate, but also accepts LFS tokens.
 func (x *lfsExchange) identify() error {
 	login, password, basic := x.r.BasicAuth()
 	if !basic || !lfs.IsToken(password) {
@@ -205,10 +206,11 @@ type lfsObjectError struct {
 	Message string `json:"message"`
 }
 
-// batch: https://github.com/git-lfs/git-lfs/blob/main/docs/api/batch.md
+// batch handles the batch API. See
+// https://github.com/git-lfs/git-lfs/blob/main/docs/api/batch.md.
 func (x *lfsExchange) batch() error {
 	var in batchRequest
-	// A client without access learns nothing of what it sent.
+	// The body is read before access is checked, because it names the operation.
 	if err := x.read(&in); err != nil {
 		return err
 	}
@@ -265,8 +267,9 @@ func (x *lfsExchange) answerTo(op lfs.Operation, a lfs.Answer) batchObject {
 	return o
 }
 
-// credentials are the headers with which the client does what a batch allowed: those
-// that it sent, but for a password, whose check is expensive, a token.
+// credentials returns the headers with which the client performs the actions of a
+// batch: its own credentials, or a token in place of a password, because checking a
+// password is expensive.
 func (x *lfsExchange) credentials(op lfs.Operation) map[string]string {
 	if x.anonymous {
 		return nil
@@ -279,7 +282,8 @@ func (x *lfsExchange) credentials(op lfs.Operation) map[string]string {
 	return map[string]string{"Authorization": sent}
 }
 
-// verify: https://github.com/git-lfs/git-lfs/blob/main/docs/api/basic-transfers.md#verification
+// verify handles the verification of an upload. See
+// https://github.com/git-lfs/git-lfs/blob/main/docs/api/basic-transfers.md#verification.
 func (x *lfsExchange) verify() error {
 	var in lfsObject
 	if err := x.read(&in); err != nil {
@@ -334,7 +338,7 @@ func (x *lfsExchange) upload(oid, size string) error {
 	return nil
 }
 
-// read reads the JSON body of a request.
+// read decodes the JSON body of a request.
 func (x *lfsExchange) read(into any) error {
 	media, _, err := mime.ParseMediaType(x.r.Header.Get("Content-Type"))
 	if err != nil || media != lfsMedia && media != "application/json" {
@@ -362,11 +366,11 @@ func (x *lfsExchange) reply(status int, body any) error {
 	h.Set("Content-Type", lfsMedia)
 	noCache(h)
 	x.w.WriteHeader(status)
-	_, _ = x.w.Write(text) // the client may be gone
+	_, _ = x.w.Write(text) // the client may have disconnected
 	return nil
 }
 
-// refuse answers a request that is not served, as clients of LFS expect it.
+// refuse responds with an error in the format of the LFS API.
 func (x *lfsExchange) refuse(err error) {
 	if moved, ok := errors.AsType[*project.Moved](err); ok {
 		_, rest, _ := strings.Cut(x.r.URL.EscapedPath(), ".git/")
@@ -411,7 +415,7 @@ func (x *lfsExchange) refuse(err error) {
 	x.fail(status, text)
 }
 
-// fail refuses a request.
+// fail responds with an error and counts the request as refused.
 func (x *lfsExchange) fail(status int, text string) {
 	x.Count(lfsService, "refused")
 	x.failure(status, text)
@@ -423,7 +427,7 @@ func (x *lfsExchange) failure(status int, text string) {
 		x.w.Header().Set("LFS-Authenticate", realm)
 		x.w.Header().Set("WWW-Authenticate", realm)
 	}
-	_ = x.reply(status, struct { // it can always be encoded
+	_ = x.reply(status, struct { // encoding cannot fail
 		Message   string `json:"message"`
 		RequestID string `json:"request_id,omitempty"`
 	}{text, x.w.Header().Get("X-Request-Id")})

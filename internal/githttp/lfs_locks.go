@@ -10,7 +10,7 @@ import (
 	"svc/internal/lfs"
 )
 
-// lockJSON is a lock.
+// lockJSON is the representation of a lock.
 //
 // See https://github.com/git-lfs/git-lfs/blob/main/docs/api/locking.md.
 type lockJSON struct {
@@ -62,10 +62,10 @@ type listLocksResponse struct {
 	NextCursor string     `json:"next_cursor,omitempty"`
 }
 
-// errCursor refuses a cursor, ID or limit that is not a number.
+// errCursor is the error for a cursor, ID or limit that is not a number.
 var errCursor = errors.New("not a number")
 
-// number reads a number; 0 if there is none.
+// number parses a number; 0 for an empty text.
 func number(text string) (int64, error) {
 	if text == "" {
 		return 0, nil

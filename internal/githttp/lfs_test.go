@@ -41,7 +41,7 @@ func (c lfsClient) ask(method, path string, body any) ask {
 	return a
 }
 
-// want sends a request and compares the status and a part of the body.
+// want sends a request and checks the status and a part of the body.
 func (c lfsClient) want(t *testing.T, status int, text, method, path string, body any) apptest.Answer {
 	t.Helper()
 	got := c.ask(method, path, body).send(t, c.Server)
@@ -90,7 +90,7 @@ func (c lfsClient) batch(t *testing.T, op string, contents ...string) lfsBatch {
 	return b
 }
 
-// follow does an action of a batch.
+// follow performs an action of a batch response.
 func (c lfsClient) follow(t *testing.T, b lfsBatch, action, method string, body []byte) apptest.Answer {
 	t.Helper()
 	a, ok := b.Objects[0].Actions[action]
@@ -110,7 +110,7 @@ func (c lfsClient) follow(t *testing.T, b lfsBatch, action, method string, body 
 	return c.Exchange(t, r)
 }
 
-// upload uploads an object as clients do.
+// upload uploads an object like an LFS client.
 func (c lfsClient) upload(t *testing.T, content string) {
 	t.Helper()
 	b := c.batch(t, "upload", content)
@@ -122,7 +122,7 @@ func (c lfsClient) upload(t *testing.T, content string) {
 	}
 }
 
-// holds reports whether a project gives an object to the client.
+// holds reports whether the client can download an object from a project.
 func (c lfsClient) holds(t *testing.T, content string) bool {
 	t.Helper()
 	b := c.batch(t, "download", content)
@@ -139,7 +139,7 @@ func (c lfsClient) holds(t *testing.T, content string) bool {
 	return true
 }
 
-// TestLFS transfers objects as clients do, and as they should not.
+// TestLFS transfers objects with valid and invalid requests.
 func TestLFS(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -152,7 +152,7 @@ func TestLFS(t *testing.T) {
 		const content = "a large file"
 		oid, at := oidOf(content), fmt.Sprintf("objects/%s/%d", oidOf(content), len(content))
 
-		// What is not the object leaves nothing.
+		// Content with another digest or size is not stored.
 		c.want(t, 422, "another SHA-256", "PUT", at, []byte("a large fill"))
 		c.want(t, 422, "bytes", "PUT", at, []byte("short"))
 		c.want(t, 422, "bytes", "PUT", at, []byte("a large file that is longer"))
@@ -185,7 +185,8 @@ func TestLFS(t *testing.T) {
 		c.want(t, 422, "size", "POST", "objects/verify", fmt.Sprintf(`{"oid":%q,"size":13}`, oid))
 		ask{login: "olga", password: olga, path: "/olga/p.git/info/lfs/objects/" + oid, header: map[string]string{"Range": "bytes=2-6"}, status: 206, text: "large"}.check(t, s)
 
-		// The digest alone opens nothing in another project: the content does.
+		// The digest alone does not give access to an object in another project;
+		// uploading the content does.
 		if other.holds(t, content) {
 			t.Error("another project has the object")
 		}
@@ -206,7 +207,7 @@ func TestLFS(t *testing.T) {
 			t.Errorf("the content is stored %d times", keys)
 		}
 
-		// Requests that cannot be.
+		// Invalid requests.
 		for body, want := range map[string]struct {
 			status int
 			text   string
@@ -226,7 +227,7 @@ func TestLFS(t *testing.T) {
 		c.want(t, 422, "Content-Type", "POST", "objects/batch", []byte("{}"))
 		c.want(t, 404, `"message":"Not found."`, "GET", "nothing", nil)
 
-		// Who may do what.
+		// Permissions.
 		anonymous, guest := lfsClient{s, "otto/q", "", ""}, lfsClient{s, "olga/p", "otto", otto}
 		if !anonymous.holds(t, content) {
 			t.Error("a public project refuses a download")
@@ -265,7 +266,7 @@ func TestLFS(t *testing.T) {
 		}
 		byDeploy.want(t, 403, "", "POST", "objects/batch", `{"operation":"upload","objects":[]}`)
 
-		// A token of another operation or project, and one that is old.
+		// Tokens of another operation or project, and expired ones.
 		p, err := s.Projects.Require(t.Context(), actor.System(), "olga/p", project.NoAccess)
 		if err != nil {
 			t.Fatal(err)
@@ -286,7 +287,7 @@ func TestLFS(t *testing.T) {
 		read.password = "lfs-e30.AAAA"
 		read.want(t, 401, "wrong", "POST", "objects/batch", `{"operation":"download","objects":[]}`)
 
-		// Limits and switches.
+		// Limits and settings.
 		s.Check(t, apptest.Call{Do: "PUT /application/settings", As: apptest.RootToken, Status: 200, JSON: `{"max_lfs_object_size":1}`})
 		big := strings.Repeat("x", 1<<20+1)
 		if b := c.batch(t, "upload", big); b.Objects[0].Error == nil || !strings.Contains(b.Objects[0].Error.Message, "1 MB") {
@@ -323,7 +324,7 @@ type brokenReader struct{}
 
 func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// TestLFSLocks locks files as clients do.
+// TestLFSLocks locks files like LFS clients.
 func TestLFSLocks(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -354,7 +355,7 @@ func TestLFSLocks(t *testing.T) {
 		c.want(t, 200, `{"ours":[{"id":"1"`, "POST", "locks/verify", `{"ref":{"name":"refs/heads/main"}}`)
 		c.want(t, 200, `"theirs":[{"id":"2"`, "POST", "locks/verify", `{}`)
 
-		// A push that changes a file of someone else is refused.
+		// A push that changes a file locked by another user is refused.
 		file := "PUT /projects/olga%2Fp/repository/files/README.md"
 		s.Check(t, apptest.Call{Do: "POST /projects/olga%2Fp/protected_branches", As: olga, Status: 409, JSON: `{"name":"main"}`})
 		s.Check(t, apptest.Call{Do: file, As: dev, Status: 403, JSON: `{"branch":"mine","start_branch":"main","commit_message":"m","content":"x"}`,
@@ -411,13 +412,15 @@ func TestLFSDirect(t *testing.T) {
 	if got := c.follow(t, b, "verify", "POST", verify); got.Status != 200 {
 		t.Fatalf("verify: %d %s", got.Status, got.Body)
 	}
-	// The address of the upload is still valid. What is put there now is not the object.
+	// The upload URL is still valid. Content that is uploaded to it now does not
+	// become the object.
 	c.follow(t, b, "upload", "PUT", []byte("a large fill"))
 	download := c.batch(t, "download", content)
 	if href := download.Objects[0].Actions["download"].Href; strings.HasPrefix(href, s.URL) || !c.holds(t, content) {
 		t.Errorf("download from %s", href)
 	}
-	// The size limit counts objects when they arrive: uploads can begin at the same time.
+	// The size limit counts objects when they are uploaded: several uploads can be
+	// started at the same time.
 	first, second := strings.Repeat("1", 700<<10), strings.Repeat("2", 700<<10)
 	begun := []lfsBatch{c.batch(t, "upload", first), c.batch(t, "upload", second)}
 	s.Clock.Move(time.Minute)
@@ -434,9 +437,9 @@ func TestLFSDirect(t *testing.T) {
 	if c.holds(t, second) {
 		t.Error("the project has an object over its limit")
 	}
-	s.Clock.Move(time.Hour) // the upload of the second is over
+	s.Clock.Move(time.Hour) // the upload of the second has expired
 	third, fourth := strings.Repeat("3", 200<<10), strings.Repeat("4", 200<<10)
-	for i, content := range []string{third, fourth, third} { // one that is repeated counts once
+	for i, content := range []string{third, fourth, third} { // an object that is uploaded again counts once
 		if refused := c.batch(t, "upload", content).Objects[0].Error != nil; refused != (i == 1) {
 			t.Errorf("upload %d is refused: %t", i, refused)
 		}

@@ -11,7 +11,7 @@ import (
 	"svc/internal/project"
 )
 
-// TestOAuthToken opens repositories with the tokens of an application.
+// TestOAuthToken accesses repositories with OAuth tokens of an application.
 func TestOAuthToken(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

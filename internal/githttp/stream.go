@@ -17,57 +17,57 @@ import (
 )
 
 const (
-	// patience is how long a client that pushes may be silent before its pack
-	// begins: it may search a large repository for what to send.
+	// patience is how long a pushing client may send nothing before its pack begins:
+	// it may take long to compute the pack of a large repository.
 	patience = 10 * time.Minute
-	// farewell is how long we wait for the rest of a request that no one needs any
-	// more.
+	// farewell is how long the server waits for the rest of a request that git does
+	// not need.
 	farewell = 5 * time.Second
-	// maxRest is how much of it is read.
+	// maxRest is the maximum size of that rest.
 	maxRest = 1 << 20
-	// maxAsk is the maximum size of a request for objects: enough for over a
-	// million refs. Such a request contains no pack.
+	// maxAsk is the maximum size of a fetch request: enough for over a million refs.
+	// A fetch request contains no pack.
 	maxAsk = 64 << 20
-	// maxInflate is how many times its size a compressed push may become.
-	// Packs are compressed already.
+	// maxInflate is the maximum compression ratio of a push. Packs are already
+	// compressed.
 	maxInflate = 20
-	// maxSlack is what a compressed request may become in any case.
+	// maxSlack is the size that a compressed request may always expand to.
 	maxSlack = 1 << 20
 )
 
-// requestBody is what the client sends, unpacked and bounded.
+// requestBody is the body of a request, decompressed and limited in size.
 type requestBody struct {
-	from   io.Reader // as it comes
-	read   io.Reader // as it is meant
+	from   io.Reader // as received
+	read   io.Reader // decompressed
 	zipped bool
-	most   int64 // of plain bytes; 0 is no limit
+	most   int64 // maximum of decompressed bytes; 0 for no limit
 
 	came, gave int64
-	// The body may be read by another goroutine until it is over, even after
-	// the answer is.
-	over  atomic.Pointer[errs.Error] // why it was cut off
-	ended atomic.Bool                // nothing is to come
+	// The body may be read by another goroutine until its end, even after the
+	// response has been written.
+	over  atomic.Pointer[errs.Error] // why the body was cut off
+	ended atomic.Bool                // the body was read to its end
 }
 
-// patient is the body of a server that cuts off clients which are silent.
+// patient is implemented by request bodies whose server disconnects clients that
+// send nothing.
 type patient interface {
-	// SetPatience changes how long the client may be silent; 0 is the usual
-	// time.
+	// SetPatience sets how long the client may send nothing; 0 restores the default.
 	SetPatience(d time.Duration)
 }
 
-// wait changes how long the client may be silent.
+// wait sets how long the client may send nothing.
 func (b *requestBody) wait(d time.Duration) {
 	if p, ok := b.from.(patient); ok {
 		p.SetPatience(d)
 	}
 }
 
-// flows is called when the client has begun to send its pack, in which it makes
-// no pauses.
+// flows is called when the client has begun to send its pack. From then on the
+// default limit applies.
 func (b *requestBody) flows() { b.wait(0) }
 
-// body returns the request's body. Invalid when it cannot be read.
+// body returns the body of the request. Invalid if it cannot be read.
 func (x *exchange) body() (*requestBody, error) {
 	b := &requestBody{from: x.r.Body}
 	if x.service == uploadPack {
@@ -109,12 +109,12 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	return 0, b.over.Load()
 }
 
-// maxInMemory is how much of a request for objects is held in memory. The rest
-// goes to a file.
+// maxInMemory is the maximum size of a fetch request in memory. A larger request is
+// written to a file.
 const maxInMemory = 64 << 10
 
-// readAll reads the whole body. TooLarge when it is over its limit; Invalid when
-// it cannot be read.
+// readAll reads the whole body. TooLarge if it exceeds its limit; Invalid if it
+// cannot be read.
 func (x *exchange) readAll(b *requestBody) (io.ReadCloser, error) {
 	var head bytes.Buffer
 	n, err := head.ReadFrom(io.LimitReader(b, maxInMemory))
@@ -128,7 +128,7 @@ func (x *exchange) readAll(b *requestBody) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, fmt.Errorf("hold a request: %w", err)
 	}
-	if err := os.Remove(f.Name()); err != nil { // it goes with its last reader
+	if err := os.Remove(f.Name()); err != nil { // the file exists until it is closed
 		return nil, errors.Join(fmt.Errorf("hold a request: %w", err), f.Close())
 	}
 	rest := &keptError{r: b}
@@ -144,7 +144,7 @@ func (x *exchange) readAll(b *requestBody) (io.ReadCloser, error) {
 	return &longRequest{io.MultiReader(&head, f), f}, nil
 }
 
-// keptError is a reader that remembers why it could not read.
+// keptError is a reader that stores its read error.
 type keptError struct {
 	r   io.Reader
 	err error
@@ -159,13 +159,13 @@ func (k *keptError) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// longRequest is a request of which a part is in a file.
+// longRequest is a request whose rest is in a file.
 type longRequest struct {
 	io.Reader
 	io.Closer
 }
 
-// unreadable returns the error for a client whose request broke off.
+// unreadable returns the error for a request that ended early.
 func unreadable(err error) error {
 	if errs.KindOf(err) != 0 {
 		return err
@@ -173,9 +173,9 @@ func unreadable(err error) error {
 	return errs.Invalid("The request could not be read to its end.").Because(err)
 }
 
-// end reads the rest of a request that git does not need, if it is short and
-// comes soon: else the connection cannot be used again. It is done here because
-// the server does not expect the end of a request after its answer.
+// end reads the rest of a request that git does not need, if it is short and arrives
+// soon; otherwise the connection cannot be reused. The server does not read the rest
+// of a request after its response.
 func (b *requestBody) end() {
 	if b.ended.Load() {
 		return
@@ -184,7 +184,7 @@ func (b *requestBody) end() {
 	_, _ = io.CopyN(io.Discard, b.from, maxRest)
 }
 
-// incoming is the body as it comes.
+// incoming reads the body as received and counts its bytes.
 type incoming struct{ *requestBody }
 
 // Read implements io.Reader.
@@ -197,15 +197,15 @@ func (i incoming) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// answerWriter is the way to the client.
+// answerWriter writes the response.
 type answerWriter struct {
 	to      http.ResponseWriter
 	control *http.ResponseController
-	mu      sync.Mutex // a push says that it is alive beside saying other things
+	mu      sync.Mutex // keep-alive messages of a push are written concurrently
 	wrote   bool
-	broken  bool // the client is gone
-	// unless is set when the request was cut off: then what git says about
-	// its end is not passed on, but why it was.
+	broken  bool // the client has disconnected
+	// unless is set if the request was cut off: then the reason is sent instead of
+	// git's error about the unexpected end.
 	unless *atomic.Pointer[errs.Error]
 }
 
@@ -233,8 +233,8 @@ func (a *answerWriter) Flush() {
 	_ = a.control.Flush() // a later write returns the error
 }
 
-// holdingWriter holds back the first bytes, so that what fails at once is
-// answered with an error and not with half an answer.
+// holdingWriter buffers the first bytes of a response, so that an early failure can
+// be reported as an error instead of an incomplete response.
 type holdingWriter struct {
 	to   io.Writer
 	held []byte
@@ -255,7 +255,7 @@ func (h *holdingWriter) Write(p []byte) (int, error) {
 	return len(p), h.release()
 }
 
-// release sends what was held back.
+// release writes the buffered bytes.
 func (h *holdingWriter) release() error {
 	if h.gone {
 		return nil
