@@ -21,16 +21,16 @@ type Application struct {
 	UID          string // the client_id
 	Name         string
 	RedirectURIs []string
-	Scopes       []string // the most that it may ask for
-	Confidential bool     // it can keep a secret
-	Trusted      bool     // users are not asked
-	Disabled     bool     // nothing is given to it
+	Scopes       []string // the scopes that it may request
+	Confidential bool     // can keep a secret
+	Trusted      bool     // users are not asked for consent
+	Disabled     bool     // gets no tokens
 	Builtin      bool     // part of the server; gets tokens by RedeemBuiltin only
-	OwnerID      *int64   // nil: it belongs to the instance
+	OwnerID      *int64   // nil for applications of the instance
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
 
-	Secret string // set by Create and RenewSecret, and only there
+	Secret string // set only by Create and RenewSecret
 
 	digest string // of the secret
 }
@@ -88,7 +88,7 @@ func (s *Service) newSecret(app *Application) {
 	app.digest = secret.Digest(app.Secret)
 }
 
-// set takes over what users write, once it has been checked.
+// set validates and sets the fields that users enter.
 func (a *Application) set(name, redirects string, scopes []string) error {
 	a.Name = strings.TrimSpace(name)
 	if a.Name == "" {
@@ -111,7 +111,7 @@ func (a *Application) set(name, redirects string, scopes []string) error {
 	return errs.InvalidField("scopes", "doesn't match configured on the server.")
 }
 
-// Change lists changes to an application; nil leaves a field as it is.
+// Change lists changes to an application; nil keeps the current value.
 type Change struct {
 	Name         *string
 	RedirectURIs *string
@@ -221,7 +221,7 @@ func (s *Service) Builtin(ctx context.Context, uid, name, redirect string, scope
 		app, err := findByUID(ctx, tx, uid)
 		if errs.Is(err, errs.KindNotFound) {
 			app, err = &Application{UID: uid, Confidential: true, Trusted: true, Builtin: true, CreatedAt: s.Now(), UpdatedAt: s.Now()}, nil
-			s.newSecret(app) // no one knows it
+			s.newSecret(app) // not known to anyone
 		}
 		if err != nil {
 			return err
@@ -239,7 +239,7 @@ func (s *Service) Builtin(ctx context.Context, uid, name, redirect string, scope
 		return insertApplication(ctx, tx, app)
 	})
 	if db.IsUnique(err, "oauth_applications_uid") {
-		return nil // a node that started at the same moment has made it
+		return nil // a node that started at the same time has created it
 	}
 	if err != nil {
 		return fmt.Errorf("application %s: %w", uid, err)
@@ -274,8 +274,8 @@ func (s *Service) own(ctx context.Context, tx *db.Tx, by actor.Actor, id int64) 
 	return app, app.require(by)
 }
 
-// require refuses everyone but the owner; administrators are the owner of what
-// belongs to the instance.
+// require returns an error unless the actor may change the application: its owner,
+// or an administrator for applications of the instance.
 func (a *Application) require(by actor.Actor) error {
 	if a.OwnerID == nil && by.Admin || a.OwnerID != nil && by.Is(*a.OwnerID) {
 		return nil
@@ -300,7 +300,7 @@ func (s *Service) OwnApplications(ctx context.Context, by actor.Actor, p db.Pagi
 	return listApplications(ctx, s.DB, &by.ID, p)
 }
 
-// record writes an audit event about an application: at its owner, or at the
+// record writes an audit event about an application, for its owner or for the
 // instance.
 func (s *Service) record(ctx context.Context, tx *db.Tx, by actor.Actor, app *Application, kind string, d audit.Details) error {
 	entity := audit.Instance()
@@ -312,7 +312,7 @@ func (s *Service) record(ctx context.Context, tx *db.Tx, by actor.Actor, app *Ap
 	})
 }
 
-// endAll revokes all that was given to an application.
+// endAll revokes all authorizations of an application.
 func (s *Service) endAll(ctx context.Context, tx *db.Tx, id int64) error {
 	users, err := usersOf(ctx, tx, id)
 	if err != nil {

@@ -34,7 +34,7 @@ type Request struct {
 	Challenge   string
 	Nonce       string
 	Prompt      []string
-	MaxAge      time.Duration // since the user signed in; negative: any
+	MaxAge      time.Duration // since the sign-in; negative: any
 }
 
 // Begin parses the parameters of an authorization request. It does not
@@ -115,7 +115,7 @@ func (r *Request) check(values url.Values) *Error {
 	return nil
 }
 
-// back sends a refusal to the client.
+// back returns an error with the redirect that reports it to the client.
 func (r *Request) back(e *Error) *Error {
 	values := url.Values{"error": {e.Code}, "error_description": {e.Description}}
 	return &Error{Code: e.Code, Description: e.Description, Redirect: r.answer(values), Silent: r.Unattended()}
@@ -128,13 +128,13 @@ func (r *Request) answer(values url.Values) string {
 	return withQuery(r.RedirectURI, values)
 }
 
-// Silent reports whether the client wants no page to be shown.
+// Silent reports whether the client does not allow a page to be shown.
 func (r *Request) Silent() bool { return slices.Contains(r.Prompt, "none") }
 
-// Unattended reports whether a browser is redirected to the client without a
-// page although no one has signed in. Only applications of the instance can ask
-// for that: anyone can register one, with any redirect URI, and would else turn
-// links to the instance into links to anywhere.
+// Unattended reports whether the browser is redirected to the client without a page
+// although no one is signed in. Only applications of the instance can request this:
+// anyone can register an application with any redirect URI, which would otherwise
+// make the instance an open redirector.
 func (r *Request) Unattended() bool { return r.Silent() && r.Application.OwnerID == nil }
 
 // NoLogin returns the error if no one is signed in and no page may be shown.
@@ -147,11 +147,11 @@ func (r *Request) Deny() string {
 	return r.back(refuse(AccessDenied, "The user denied the request.")).Redirect
 }
 
-// Ask reports whether the user must be asked for consent. That is not the case for
-// a trusted application, or if the user has allowed a confidential application the
-// same before. It returns an *Error with a Redirect if the sign-in is too old for
-// the client or the client does not want a page. Unauthorized if no one is signed
-// in.
+// Ask reports whether the user must be asked for consent. That is not the case for a
+// trusted application, or if the user has granted the same scopes to a confidential
+// application before. It returns an *Error with a Redirect if the sign-in is too old
+// for the client or the client does not allow a page to be shown. Unauthorized if no
+// one is signed in.
 func (s *Service) Ask(ctx context.Context, by actor.Actor, signedInAt time.Time, r *Request) (bool, error) {
 	if err := by.RequireSession(); err != nil {
 		return false, err
@@ -175,8 +175,8 @@ func (s *Service) Ask(ctx context.Context, by actor.Actor, signedInAt time.Time,
 }
 
 // allowedBefore reports whether the user has granted all requested scopes to the
-// application and has not revoked them. Public clients are always asked about,
-// because another program may use their ID.
+// application and has not revoked them. Consent is always required for
+// public clients, because another program may use their ID.
 func (s *Service) allowedBefore(ctx context.Context, userID int64, r *Request) (bool, error) {
 	if !r.Application.Confidential {
 		return false, nil
@@ -188,8 +188,8 @@ func (s *Service) allowedBefore(ctx context.Context, userID int64, r *Request) (
 	return slices.ContainsFunc(grants, func(scopes string) bool { return within(r.Scopes, scopeList(scopes)) }), nil
 }
 
-// Approve grants the request on behalf of a user who signed in at a time. It
-// returns the redirect URL with the code. Unauthorized; Forbidden.
+// Approve grants the request of a user who signed in at signedInAt. It returns the
+// redirect URL with the code. Unauthorized; Forbidden.
 func (s *Service) Approve(ctx context.Context, by actor.Actor, signedInAt time.Time, r *Request) (string, error) {
 	if err := by.RequireSession(); err != nil {
 		return "", err
@@ -201,7 +201,7 @@ func (s *Service) Approve(ctx context.Context, by actor.Actor, signedInAt time.T
 		nonce: r.Nonce, authenticatedAt: signedInAt, createdAt: now, usedAt: now,
 	}
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
-		// It may have been changed while the user was thinking.
+		// The application may have been changed while the consent page was shown.
 		if err := tx.Lock(ctx, "oauth_applications", r.Application.ID); err != nil {
 			return err
 		}

@@ -34,7 +34,7 @@ type Deps struct {
 
 	URL         string // of the instance: the issuer of tokens
 	ServiceName string
-	TokenPrefix string // starts secrets and tokens; empty for ServiceName
+	TokenPrefix string // prefix of secrets and tokens; ServiceName if empty
 }
 
 // Service manages OAuth applications and their tokens.
@@ -54,12 +54,12 @@ type Error struct {
 	Code        string
 	Description string
 	Redirect    string
-	// Silent reports that the browser may be redirected although no one is signed in:
+	// Silent is true if the browser may be redirected although no one is signed in:
 	// see Request.Unattended.
 	Silent bool
 }
 
-// Error returns the text for logs.
+// Error implements error.
 func (e *Error) Error() string { return e.Code + ": " + e.Description }
 
 // The error codes of RFC 6749 and OpenID Connect.
@@ -116,8 +116,7 @@ func known(scope string) bool {
 	return slices.ContainsFunc(Scopes(), func(s Scope) bool { return s.Name == scope })
 }
 
-// scopeList reads scopes that are separated by spaces; double ones are left
-// out.
+// scopeList parses scopes that are separated by spaces and removes duplicates.
 func scopeList(text string) []string {
 	var list []string
 	for _, scope := range strings.Fields(text) {
@@ -128,7 +127,7 @@ func scopeList(text string) []string {
 	return list
 }
 
-// within reports whether every scope is one of the allowed.
+// within reports whether all scopes are allowed.
 func within(scopes, allowed []string) bool {
 	for _, scope := range scopes {
 		if !slices.Contains(allowed, scope) {

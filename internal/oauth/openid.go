@@ -59,14 +59,15 @@ func (s *Service) UserInfo(ctx context.Context, by actor.Actor) (Claims, error) 
 	return c, nil
 }
 
-// roleClaim is the claim of the groups in which a user has a role. It carries
-// the name of the service, as a name in the space of an organization.
+// roleClaim returns the name of the claim for the groups in which a user has a role.
+// It is a URL with the name of the service, so that it does not conflict with other
+// claims.
 func (s *Service) roleClaim(role string) string {
 	return "https://" + s.ServiceName + ".org/claims/groups/" + role
 }
 
-// groups returns the groups that a user is in, also by those above, and the
-// level that they were given themselves in each.
+// groups returns the groups that a user is a direct or inherited member of, and the
+// level of the user in the groups with a direct membership.
 func (s *Service) groups(ctx context.Context, userID int64) ([]*project.Namespace, map[int64]project.Level, error) {
 	in := project.GroupsFilter{MinLevel: project.Minimal}
 	all, err := s.Projects.Groups(ctx, actor.Actor{ID: userID}, in, project.Sort{By: "id"}, db.Paging{Limit: maxGroups})
@@ -95,8 +96,8 @@ func paths(groups []*project.Namespace, choose func(*project.Namespace) bool) []
 	return list
 }
 
-// person are the claims of the user themselves. Their address is included with the
-// scope email; without it only the one that they show to everyone.
+// person returns the claims about a user. The email address is included with the
+// scope email; without it, only a public one.
 func (s *Service) person(u *user.User, scopes []string) Claims {
 	c := Claims{
 		"sub": strconv.FormatInt(u.ID, 10), "name": u.Name, "nickname": u.Username, "preferred_username": u.Username,
@@ -106,7 +107,7 @@ func (s *Service) person(u *user.User, scopes []string) Claims {
 	case slices.Contains(scopes, "email"):
 		c["email"], c["email_verified"] = u.Email, u.ConfirmedAt != nil
 	case u.PublicEmail != "":
-		c["email"], c["email_verified"] = u.PublicEmail, true // only a confirmed one can be public
+		c["email"], c["email_verified"] = u.PublicEmail, true // public addresses are confirmed
 	}
 	if u.WebsiteURL != "" {
 		c["website"] = u.WebsiteURL

@@ -8,10 +8,10 @@ import (
 	"svc/internal/secret"
 )
 
-// unreserved are the characters of a code verifier: RFC 7636.
+// unreserved are the valid characters of a code verifier (RFC 7636).
 const unreserved = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 
-// verifies reports whether a verifier is one, and the one of the challenge.
+// verifies reports whether a code verifier is valid and matches the challenge.
 func verifies(challenge, verifier string) bool {
 	if len(verifier) < 43 || len(verifier) > 128 || strings.Trim(verifier, unreserved) != "" {
 		return false
@@ -19,13 +19,13 @@ func verifies(challenge, verifier string) bool {
 	return secret.Equal(Challenge(verifier), challenge)
 }
 
-// Challenge is the code challenge of a verifier: S256.
+// Challenge returns the S256 code challenge of a verifier.
 func Challenge(verifier string) string {
 	sum := sha256.Sum256([]byte(verifier))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// isChallenge reports whether a text can be the challenge of a verifier.
+// isChallenge reports whether a text is a valid S256 code challenge.
 func isChallenge(text string) bool {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	return err == nil && len(raw) == sha256.Size && len(text) == base64.RawURLEncoding.EncodedLen(sha256.Size)

@@ -51,8 +51,8 @@ func TestIsChallenge(t *testing.T) {
 	}
 }
 
-// FuzzVerifier: only what the RFC calls a verifier, and only the one of the
-// challenge, is taken.
+// FuzzVerifier checks that only valid verifiers that match the challenge are
+// accepted.
 func FuzzVerifier(f *testing.F) {
 	f.Add(exampleChallenge, exampleVerifier)
 	f.Add("", "")

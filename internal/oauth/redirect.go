@@ -14,7 +14,8 @@ const (
 	maxRedirects = 50
 )
 
-// forbiddenSchemes are addresses that a browser runs or reads from itself.
+// forbiddenSchemes are URI schemes that browsers execute, read locally or pass to
+// other programs.
 var forbiddenSchemes = []string{"javascript", "data", "vbscript", "file", "blob", "about", "filesystem", "view-source", "ws", "wss", "mailto", "tel", "urn"}
 
 // parseRedirects parses redirect URIs, one per line. Invalid.
@@ -90,8 +91,8 @@ func allowedRedirect(registered []string, asked string) bool {
 	})
 }
 
-// withoutLoopbackPort takes the port out of http://127.0.0.1:1234/path; ok is
-// false for all other addresses.
+// withoutLoopbackPort removes the port from a URL such as
+// http://127.0.0.1:1234/path; ok is false if the host is not a loopback address.
 func withoutLoopbackPort(text string) (rest string, ok bool) {
 	after, ok := strings.CutPrefix(text, "http://")
 	if !ok {
@@ -116,7 +117,7 @@ func withoutLoopbackPort(text string) (rest string, ok bool) {
 	return "http://" + host + tail, true
 }
 
-// withQuery adds parameters to a redirect URI, whose own are kept as they are.
+// withQuery adds parameters to a redirect URI and keeps its own query unchanged.
 func withQuery(uri string, values url.Values) string {
 	join := "?"
 	if strings.Contains(uri, "?") {

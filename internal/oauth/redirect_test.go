@@ -14,7 +14,7 @@ func TestParseRedirects(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		text string
-		want []string // nil: refused
+		want []string // nil if invalid
 		why  string
 	}{
 		{text: "https://app.example.com/cb", want: []string{"https://app.example.com/cb"}},
@@ -71,7 +71,7 @@ func TestAllowedRedirect(t *testing.T) {
 		"https://app.example.com/q?a=1":   true,
 		"http://localhost:7171/cb":        true,
 		"com.example.app:/cb":             true,
-		// The port of one's own machine is free, and only that.
+		// Only the port of a loopback address may differ.
 		"http://127.0.0.1/cb":              true,
 		"http://127.0.0.1:1/cb":            true,
 		"http://127.0.0.1:65535/cb":        true,
@@ -134,8 +134,8 @@ func TestAllowedRedirect(t *testing.T) {
 	}
 }
 
-// FuzzRedirect looks for an address that is let through and is not the one
-// that was registered, as a browser would read it.
+// FuzzRedirect looks for a redirect URI that is accepted although a browser would
+// parse it as another URI than the registered one.
 func FuzzRedirect(f *testing.F) {
 	for _, seed := range []string{
 		"http://127.0.0.1:8080/cb", "http://[::1]:1/cb", "http://127.0.0.1:1@evil/cb", "http://127.0.0.1:1/cb?code=x", "https://a.example/cb", "http://127.0.0.1\\.evil/cb",

@@ -59,9 +59,9 @@ func (s *Service) Revoke(ctx context.Context, clientID, clientSecret, token stri
 
 // Authorization is an application that a user has authorized.
 type Authorization struct {
-	Application  *Application // nil: programs that were given their password
+	Application  *Application // nil for tokens of the password grant
 	Scopes       []string
-	AuthorizedAt time.Time // the last time
+	AuthorizedAt time.Time // time of the latest authorization
 }
 
 // Authorizations lists the authorizations of the actor, newest first.

@@ -73,7 +73,7 @@ func applicationsOf(ctx context.Context, q db.Q, ownerID int64) ([]int64, error)
 	return db.All(ctx, q, db.Value[int64], `SELECT id FROM oauth_applications WHERE owner_id = ?`, ownerID)
 }
 
-// grant is an authorization by a user. All its tokens end with it.
+// grant is an authorization by a user. Revoking it revokes all its tokens.
 type grant struct {
 	id              int64
 	applicationID   *int64
@@ -87,7 +87,7 @@ type grant struct {
 	usedAt          time.Time
 	revokedAt       *time.Time
 
-	username    string // read with it, for the record
+	username    string // joined, for audit events
 	application string
 	app         *Application // read by grantsOf only
 }
@@ -98,7 +98,7 @@ const (
 	grantTables = `oauth_grants g JOIN users u ON u.id = g.user_id LEFT JOIN oauth_applications a ON a.id = g.application_id`
 )
 
-// scanGrant reads the columns of a grant and whatever columns follow them.
+// scanGrant scans the columns of a grant, and the following columns into more.
 func scanGrant(sc db.Scanner, g *grant, more ...any) error {
 	var scopes string
 	err := sc.Scan(append([]any{&g.id, &g.applicationID, &g.userID, &scopes, &g.redirectURI, &g.pkce, &g.nonce, db.Time(&g.authenticatedAt),
@@ -114,12 +114,14 @@ func insertGrant(ctx context.Context, q db.Q, g *grant) error {
 		g.applicationID, g.userID, strings.Join(g.scopes, " "), g.redirectURI, g.pkce, g.nonce, g.authenticatedAt, g.createdAt, g.usedAt).Scan(&g.id)
 }
 
-// touchGrant returns ErrNoRows if the grant was revoked.
+// touchGrant records the use of a grant. It returns db.ErrNoRows if the grant was
+// revoked.
 func touchGrant(ctx context.Context, q db.Q, id int64, now time.Time) error {
 	return db.ExecOne(ctx, q, `UPDATE oauth_grants SET used_at = ? WHERE id = ? AND revoked_at IS NULL`, now, id)
 }
 
-// revokeGrant returns ErrNoRows if the grant was revoked already.
+// revokeGrant revokes a grant. It returns db.ErrNoRows if the grant was already
+// revoked.
 func revokeGrant(ctx context.Context, q db.Q, id int64, now time.Time) error {
 	return db.ExecOne(ctx, q, `UPDATE oauth_grants SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL`, now, id)
 }
@@ -129,7 +131,8 @@ func revokeOf(ctx context.Context, q db.Q, applicationID int64, now time.Time) e
 	return err
 }
 
-// revokeBetween returns the number of revoked grants; application 0 means none.
+// revokeBetween revokes the grants of a user for an application, and returns their
+// number. An applicationID of 0 means grants without an application.
 func revokeBetween(ctx context.Context, q db.Q, userID, applicationID int64, now time.Time) (int64, error) {
 	return db.ExecCount(ctx, q, `
 		UPDATE oauth_grants SET revoked_at = ? WHERE user_id = ? AND COALESCE(application_id, 0) = ? AND revoked_at IS NULL`,
@@ -201,7 +204,8 @@ func findCode(ctx context.Context, q db.Q, digest string) (*code, error) {
 	return &c, err
 }
 
-// useCode returns ErrNoRows if the code was used already.
+// useCode marks a code as used. It returns db.ErrNoRows if the code was already
+// used.
 func useCode(ctx context.Context, q db.Q, id int64, now time.Time) error {
 	return db.ExecOne(ctx, q, `UPDATE oauth_codes SET used_at = ? WHERE id = ? AND used_at IS NULL`, now, id)
 }
@@ -227,7 +231,8 @@ func insertToken(ctx context.Context, q db.Q, m *minted) error {
 	return err
 }
 
-// revokeToken returns ErrNoRows if the token was replaced already.
+// revokeToken revokes a token. It returns db.ErrNoRows if the token was already
+// revoked.
 func revokeToken(ctx context.Context, q db.Q, id int64, now time.Time) error {
 	return db.ExecOne(ctx, q, `UPDATE oauth_tokens SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL`, now, id)
 }
@@ -244,7 +249,7 @@ func findToken(ctx context.Context, q db.Q, where string, args ...any) (*token, 
 }
 
 func findRefresh(ctx context.Context, q db.Q, digest string) (*token, error) {
-	// The second condition is that of the index.
+	// The second condition lets the query use the partial index.
 	return findToken(ctx, q, `t.refresh_digest = ? AND t.refresh_digest <> ''`, digest)
 }
 
@@ -275,8 +280,8 @@ func FindToken(ctx context.Context, q db.Q, digest string) (*user.OAuthToken, er
 	return &t, nil
 }
 
-// oldRows are rows of a table that have ended before a time, the argument of the
-// condition.
+// oldRows selects the rows of a table that ended before a time, which is the
+// argument of the condition.
 type oldRows struct{ table, where string }
 
 var (
@@ -284,8 +289,8 @@ var (
 	revokedTokens = oldRows{"oauth_tokens", "revoked_at <= ?"}
 	revokedGrants = oldRows{"oauth_grants", "revoked_at <= ?"}
 	unusedGrants  = oldRows{"oauth_grants", "used_at <= ?"}
-	// unusedPasswordGrants are grants without a redirect, as by the password of
-	// a user.
+	// unusedPasswordGrants are grants without a redirect URI, as created by the
+	// password grant.
 	unusedPasswordGrants = oldRows{"oauth_grants", "redirect_uri = '' AND used_at <= ?"}
 )
 

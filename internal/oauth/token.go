@@ -20,8 +20,7 @@ import (
 // refreshLife is the lifetime of an unused refresh token.
 const refreshLife = 180 * 24 * time.Hour
 
-// TokenRequest are the parameters of a request for tokens. An empty secret is
-// none.
+// TokenRequest has the parameters of a token request. An empty secret means none.
 type TokenRequest struct {
 	GrantType    string
 	ClientID     string
@@ -40,19 +39,19 @@ type TokenRequest struct {
 // Tokens is the response to a token request.
 type Tokens struct {
 	AccessToken  string
-	RefreshToken string // empty for a password
+	RefreshToken string // empty for the password grant
 	IDToken      string // with the scope openid
 	Scopes       []string
 	CreatedAt    time.Time
 }
 
-// Exchange returns tokens for a code, a refresh token or a password. Anyone may
-// call it; its refusals are *Error, and limit.Refused when too many credentials
-// of the address were wrong.
+// Exchange returns tokens for a code, a refresh token or a password. No actor is
+// required. Errors are *Error, or limit.Refused if too many credentials from the
+// address were wrong.
 func (s *Service) Exchange(ctx context.Context, r TokenRequest) (*Tokens, error) {
 	t, err := s.exchange(ctx, r)
 	if refused, ok := errors.AsType[*Error](err); ok && r.GrantType != "password" && (refused.Code == InvalidClient || refused.Code == InvalidGrant) {
-		return nil, s.Users.FailedToken(ctx, r.IP, refused) // of passwords CheckPassword counts the failures
+		return nil, s.Users.FailedToken(ctx, r.IP, refused) // CheckPassword counts wrong passwords
 	}
 	return t, err
 }
@@ -178,7 +177,7 @@ func (s *Service) refresh(ctx context.Context, r TokenRequest) (*Tokens, error) 
 	switch {
 	case g.applicationID == nil, *g.applicationID != app.ID, g.revokedAt != nil:
 		return nil, refuse(InvalidGrant, textInvalidGrant)
-	case !g.pkce && !proven: // as it was for the code
+	case !g.pkce && !proven: // the same rule as for the code
 		return nil, refuse(InvalidClient, textInvalidClient)
 	case old.revokedAt != nil:
 		return nil, s.replayed(ctx, g, r.IP, "A refresh token was used twice")
@@ -200,14 +199,15 @@ func (s *Service) refresh(ctx context.Context, r TokenRequest) (*Tokens, error) 
 	})
 }
 
-// minted are tokens that no one has yet.
+// minted are tokens that are not stored yet.
 type minted struct {
 	Tokens
 	grant *grant
 }
 
-// mint generates tokens for a user who may still have them. Slow operations and
-// those that can fail happen here, before the code or refresh token is used up.
+// mint generates tokens for the user of a grant, whose account must be active. Slow
+// operations and those that can fail happen here, before the code or refresh token
+// is used up.
 func (s *Service) mint(ctx context.Context, app *Application, g *grant, scopes []string, nonce string) (*minted, error) {
 	u, err := s.account(ctx, g.userID)
 	if err != nil {
@@ -224,7 +224,7 @@ func (s *Service) mint(ctx context.Context, app *Application, g *grant, scopes [
 	return m, nil
 }
 
-// account returns the user behind a grant, if their account may be used.
+// account returns the user of a grant if their account is active.
 func (s *Service) account(ctx context.Context, id int64) (*user.User, error) {
 	u, err := s.Users.Find(ctx, actor.System(), user.Ref(strconv.FormatInt(id, 10)))
 	if errs.Is(err, errs.KindNotFound) || err == nil && u.State != user.Active {
@@ -236,8 +236,8 @@ func (s *Service) account(ctx context.Context, id int64) (*user.User, error) {
 	return u, nil
 }
 
-// give stores tokens; spend uses up the code or refresh token that they are issued
-// for. If another request has used it up concurrently, it was used twice.
+// give stores tokens. spend uses up the code or refresh token that they are issued
+// for; if it returns db.ErrNoRows, that was used twice, and the grant is revoked.
 func (s *Service) give(ctx context.Context, m *minted, ip, story string, spend func(tx *db.Tx) error) (*Tokens, error) {
 	var refused *Error
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
@@ -271,8 +271,8 @@ func (s *Service) give(ctx context.Context, m *minted, ip, story string, spend f
 	return &m.Tokens, nil
 }
 
-// replayed revokes all tokens of a grant whose code or refresh token was used
-// twice: one of the two users has a stolen copy.
+// replayed revokes all tokens of a grant whose code or refresh token was used twice,
+// because one of the two clients has a stolen copy.
 func (s *Service) replayed(ctx context.Context, g *grant, ip, story string) error {
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error { return s.endFamily(ctx, tx, g, ip, story) })
 	if err != nil {
@@ -283,7 +283,7 @@ func (s *Service) replayed(ctx context.Context, g *grant, ip, story string) erro
 
 func (s *Service) endFamily(ctx context.Context, tx *db.Tx, g *grant, ip, story string) error {
 	if err := revokeGrant(ctx, tx, g.id, s.Now()); errors.Is(err, db.ErrNoRows) {
-		return nil // it has ended before
+		return nil // the grant was already revoked
 	} else if err != nil {
 		return err
 	}
@@ -330,8 +330,8 @@ func (s *Service) exchangePassword(ctx context.Context, r TokenRequest) (*Tokens
 	}
 	by, err := s.Users.CheckPassword(ctx, user.ForWeb, r.Username, r.Password, r.IP)
 	if errs.Is(err, errs.KindUnauthorized) || errs.Is(err, errs.KindForbidden) {
-		// The reason is not returned, because it would reveal whether the password is
-		// correct.
+		// The reason is not returned, because it would reveal whether the password
+		// is correct.
 		return nil, refuse(InvalidGrant, textInvalidPassword)
 	}
 	if err != nil {
@@ -366,5 +366,5 @@ func (s *Service) givePassword(ctx context.Context, app *Application, by actor.A
 	return &made.Tokens, nil
 }
 
-// tokenStart is what secrets and tokens start with.
+// tokenStart returns the prefix of secrets and tokens.
 func (s *Service) tokenStart() string { return cmp.Or(s.TokenPrefix, s.ServiceName) }

@@ -15,7 +15,7 @@ import (
 	"svc/internal/waittest"
 )
 
-// exchange lets the application in and gives its tokens.
+// exchange authorizes the application and returns its tokens.
 func exchange(t *testing.T, s *apptest.Server, app *oauth.Application, by actor.Actor, scope string) *oauth.Tokens {
 	t.Helper()
 	r, err := s.OAuth.Begin(t.Context(), request(app, "scope", scope))
@@ -65,7 +65,7 @@ func TestAuthorizations(t *testing.T) {
 				t.Errorf("authenticate: %v", err)
 			}
 		}
-		works(first.AccessToken, true) // and is remembered
+		works(first.AccessToken, true) // the result is cached
 		if err := s.OAuth.RevokeAuthorization(t.Context(), alice, one.ID); err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +91,8 @@ func TestAuthorizations(t *testing.T) {
 	})
 }
 
-// TestOwnApplications has users change and lose what is theirs.
+// TestOwnApplications changes applications of users, and deletes them with their
+// owner.
 func TestOwnApplications(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -139,7 +140,7 @@ func TestOwnApplications(t *testing.T) {
 		if got, err := s.OAuth.Update(t.Context(), alice, app.ID, oauth.Change{Scopes: []string{"api"}}); err != nil || got.Name != "New" {
 			t.Fatalf("%+v, %v", got, err)
 		}
-		works(false) // it has lost a scope
+		works(false) // the application has lost a scope
 
 		app, err = s.OAuth.CreateOwn(t.Context(), alice, oauth.NewApplication{Name: "Next", RedirectURIs: callback, Scopes: []string{"api"}, Confidential: true})
 		if err != nil {
@@ -153,17 +154,17 @@ func TestOwnApplications(t *testing.T) {
 		if err := s.Queue.Idle(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		works(false) // it went with its owner
+		works(false) // the application was deleted with its owner
 	})
 }
 
 func second[T any](_ T, err error) error { return err }
 
-// TestOtherNode revokes on one node what another knows.
+// TestOtherNode revokes a token on one node that another node has cached.
 func TestOtherNode(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("TEST_POSTGRES") == "" {
-		return // there is one node
+		return // there is only one node
 	}
 	src := dbtest.Postgres(t)
 	here := apptest.Start(t, src)
@@ -180,7 +181,7 @@ func TestOtherNode(t *testing.T) {
 	})
 }
 
-// TestPurge lets time pass and looks at what is left.
+// TestPurge checks which rows are left as time passes.
 func TestPurge(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -218,10 +219,10 @@ func TestPurge(t *testing.T) {
 		}
 		left(2, 4, 3)
 		s.Clock.Move(25 * time.Hour)
-		left(0, 3, 2) // the codes, and the password
+		left(0, 3, 2) // the codes and the password grant were deleted
 		s.Clock.Move(29 * 24 * time.Hour)
 		refresh()
-		left(0, 2, 1) // what was revoked or replaced a month ago
+		left(0, 2, 1) // tokens revoked or replaced a month ago were deleted
 		s.Clock.Move(179 * 24 * time.Hour)
 		left(0, 1, 1)
 		refresh()

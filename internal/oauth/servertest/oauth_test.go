@@ -40,8 +40,8 @@ func request(app *oauth.Application, changes ...string) url.Values {
 	return v
 }
 
-// refusal returns the code of a refusal and the answer that the client gets,
-// nil when it gets none.
+// refusal returns the code of an error and the parameters of its redirect to the
+// client; nil without a redirect.
 func refusal(t *testing.T, err error) (string, url.Values) {
 	t.Helper()
 	refused, ok := errors.AsType[*oauth.Error](err)
@@ -77,8 +77,8 @@ func TestBegin(t *testing.T) {
 		tests := []struct {
 			name   string
 			values url.Values
-			code   string // empty: good
-			page   bool   // told to the user alone
+			code   string // empty if the request is valid
+			page   bool   // the error is shown to the user only
 		}{
 			{name: "good", values: request(app)},
 			{name: "PKCE", values: request(app, "code_challenge", challenge, "code_challenge_method", "S256")},
@@ -201,7 +201,7 @@ func TestConsent(t *testing.T) {
 			t.Errorf("denied: %v, %v", to, err)
 		}
 
-		// Only a person in their browser can allow something.
+		// Only a user with a browser session can authorize an application.
 		for name, by := range map[string]actor.Actor{
 			"nobody": {}, "a token": {ID: id, Scopes: []string{"api"}, TokenID: 1}, "an application": {ID: id, Scopes: []string{"api"}, OAuthTokenID: 1},
 			"a job": {ID: id, Job: &actor.Job{}}, "sudo": {ID: id, Impersonator: &actor.Actor{ID: 1}},
@@ -214,7 +214,7 @@ func TestConsent(t *testing.T) {
 			}
 		}
 
-		// It may have changed while the user was thinking.
+		// The application may be changed while the consent page is shown.
 		r := begin(app)
 		other := "https://other.example/"
 		if _, err := s.OAuth.Update(t.Context(), actor.System(), app.ID, oauth.Change{RedirectURIs: &other}); err != nil {
