@@ -15,8 +15,8 @@ import (
 	"svc/internal/git"
 )
 
-// TestBusy has a client that holds the only slot. The next one is told that the
-// server is busy.
+// TestBusy lets a client occupy the only slot. The next client gets an error that
+// the server is busy.
 func TestBusy(t *testing.T) {
 	t.Parallel()
 	apptest.EachWith(t, apptest.Options{Git: git.Limits{Transfers: 1, Wait: time.Second}}, func(t *testing.T, s *apptest.Server) {
@@ -58,8 +58,8 @@ func TestBusy(t *testing.T) {
 	}, apptest.SSH)
 }
 
-// TestSilentFetch has a client that starts a fetch and sends nothing, or stops
-// halfway. Its slot is free after a while, with the connection still open.
+// TestSilentFetch starts a fetch and sends nothing, or stops halfway. The slot is
+// released after a while, with the connection still open.
 func TestSilentFetch(t *testing.T) {
 	t.Parallel()
 	apptest.EachWith(t, apptest.Options{Git: git.Limits{Transfers: 1, Wait: 5 * time.Minute}, SSHSilence: 50 * time.Millisecond}, func(t *testing.T, s *apptest.Server) {
@@ -81,7 +81,7 @@ func TestSilentFetch(t *testing.T) {
 			if err := session.Start("git-upload-pack '/olga/p.git'"); err != nil {
 				t.Fatal(err)
 			}
-			_, _ = io.WriteString(in, begun) // it may be over
+			_, _ = io.WriteString(in, begun) // the session may have ended
 			if err := session.Wait(); err == nil || said.String() != "ERROR: The client sent nothing for too long.\n" {
 				t.Errorf("%q: %v, %q", begun, err, said.String())
 			}
@@ -92,8 +92,8 @@ func TestSilentFetch(t *testing.T) {
 	}, apptest.SSH)
 }
 
-// TestPushAllocatesMemory pushes a delta of some bytes that declares a result of
-// 2 GiB.
+// TestPushAllocatesMemory pushes a delta of a few bytes that declares a result of 2
+// GiB.
 func TestPushAllocatesMemory(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

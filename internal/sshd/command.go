@@ -8,17 +8,18 @@ import (
 	"svc/internal/project"
 )
 
-// The services of git.
+// The git services.
 const (
 	uploadPack    = "git-upload-pack"
 	receivePack   = "git-receive-pack"
 	uploadArchive = "git-upload-archive"
 
-	// lfsAuthenticate gives clients of Git LFS a token for HTTP.
+	// lfsAuthenticate is the command with which clients of Git LFS get a token for
+	// HTTP.
 	lfsAuthenticate = "git-lfs-authenticate"
 )
 
-// command is what a client wants.
+// command is a parsed command line of a client.
 type command struct {
 	service   string
 	project   project.Ref
@@ -31,9 +32,8 @@ const (
 	maxPath    = 4096 // longer than any path of a project
 )
 
-// parseCommand reads the line that a client sends: a service and the quoted
-// path of a repository, for lfsAuthenticate also the operation. Other lines are not
-// ok.
+// parseCommand parses a command line: a service and the quoted path of a repository,
+// and for lfsAuthenticate the operation. ok is false for other lines.
 func parseCommand(line string) (c command, ok bool) {
 	if len(line) > maxCommand {
 		return command{}, false
@@ -61,8 +61,8 @@ func parseCommand(line string) (c command, ok bool) {
 	c = command{service: list[0], operation: operation}
 	switch {
 	case len(path) > maxPath || !utf8.ValidString(path):
-	// A project stands in a namespace, so that its path is never a number; the
-	// wiki of a group does not. Another name without a namespace is an alias.
+	// The path of a project contains a namespace, so it is never a number; the path
+	// of a group wiki does not. Any other name without a namespace is an alias.
 	case !strings.Contains(path, "/") && !strings.HasSuffix(path, ".wiki"):
 		c.alias = path
 	default:
@@ -71,7 +71,7 @@ func parseCommand(line string) (c command, ok bool) {
 	return c, true
 }
 
-// words splits a line as a shell does, as far as git clients quote: single
+// words splits a line like a shell, with the quoting that git clients use: single
 // and double quotes, and backslashes. Nothing is expanded.
 func words(line string) ([]string, bool) {
 	var list []string
@@ -114,7 +114,8 @@ func words(line string) ([]string, bool) {
 	return list, true
 }
 
-// doubleQuoted reads up to the closing quote, and says how long that was.
+// doubleQuoted reads up to the closing quote, and returns the text and the number of
+// bytes read.
 func doubleQuoted(line string) (text string, n int, ok bool) {
 	var b strings.Builder
 	for i := 0; i < len(line); i++ {

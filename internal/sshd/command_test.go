@@ -22,7 +22,7 @@ func TestParseCommand(t *testing.T) {
 		`git-upload-pack group/a\ b`:                            {service: uploadPack, project: "group/a b"},
 		`git-upload-pack "group/a\"b"`:                          {service: uploadPack, project: `group/a"b`},
 		`git-upload-pack '../../../etc/passwd'`:                 {service: uploadPack, project: "../../../etc/passwd"},
-		`git-upload-pack '/7'`:                                  {service: uploadPack, alias: "7"}, // a number is no path
+		`git-upload-pack '/7'`:                                  {service: uploadPack, alias: "7"}, // a number is not a path
 		`git-upload-pack ''`:                                    {service: uploadPack, project: ""},
 		"git-upload-pack 'group/\xff'":                          {service: uploadPack, project: ""},
 		`git-upload-pack '/` + strings.Repeat("a/", 2100) + `'`: {service: uploadPack, project: ""},
@@ -53,7 +53,8 @@ func TestParseCommand(t *testing.T) {
 	}
 }
 
-// FuzzWords quotes a word as git does and reads it back; and reads anything.
+// FuzzWords checks that a word quoted like git does is parsed, and that no input
+// panics.
 func FuzzWords(f *testing.F) {
 	for _, text := range []string{"a/b", "it's", "wow!", "", "a b", `"\$`, "\n"} {
 		f.Add(text)

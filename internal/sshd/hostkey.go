@@ -18,8 +18,8 @@ import (
 	"svc/internal/durable"
 )
 
-// hostKey is a kind of key by which clients know the server. Those without
-// make are used when the operator has put one there.
+// hostKey is a type of host key. Keys without make are used only if the operator has
+// created the file.
 type hostKey struct {
 	file string
 	make func() (crypto.PrivateKey, error)
@@ -31,7 +31,7 @@ func hostKeys() []hostKey {
 			_, key, err := ed25519.GenerateKey(rand.Reader)
 			return key, err
 		}},
-		// For clients that do not know the other.
+		// For clients that do not support Ed25519.
 		{"ssh_host_ecdsa_key", func() (crypto.PrivateKey, error) {
 			return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 		}},
@@ -85,8 +85,8 @@ func readHostKey(path string) (ssh.Signer, error) {
 	return key, nil
 }
 
-// makeHostKey writes a new key, unless another node was quicker: then that one
-// stays.
+// makeHostKey creates a key file. If another node has created it at the same time,
+// that file is kept.
 func makeHostKey(path string, k hostKey) error {
 	key, err := k.make()
 	if err != nil {

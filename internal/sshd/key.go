@@ -10,23 +10,22 @@ import (
 	"svc/internal/errs"
 )
 
-// fingerprintKey is where a connection remembers the key that it was opened
-// with.
+// fingerprintKey is the extension of the permissions of a connection that stores the
+// fingerprint of its key.
 const fingerprintKey = "svc-fingerprint"
 
-// uncheckedKey is where a connection remembers that no one could be asked about
-// its key.
+// uncheckedKey is the extension of the permissions of a connection that is set if
+// its key could not be checked.
 const uncheckedKey = "svc-unchecked"
 
-// errUnknownKey is for the client library; the client learns nothing of it.
+// errUnknownKey is returned to the ssh package; clients do not see it.
 var errUnknownKey = errors.New("no account has this key")
 
-// acceptKey says whether a key opens anything. The client has not proven yet
-// that it has the key, so nothing is decided by it: each command asks again.
-// The key of an account that may not be used is accepted for now, so that its
-// owner, and no one else, sees the reason. So is any key while the database is
-// away, because a client takes a refusal for a wrong key: its commands are
-// answered with that, and nothing is opened.
+// acceptKey reports whether a key may sign in. The client has not proven yet that it
+// has the private key, so each command authenticates the key again. The key of an
+// account that may not be used is accepted, so that only its owner sees the reason.
+// While the database is unavailable every key is accepted, because clients take a
+// refusal for a wrong key; the commands of the connection then fail.
 func (s *Server) acceptKey(c ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
 	fingerprint := ssh.FingerprintSHA256(key)
 	ctx, cancel := context.WithTimeout(context.Background(), s.Limits.SignIn)
@@ -44,8 +43,8 @@ func (s *Server) acceptKey(c ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissi
 	return nil, errUnknownKey
 }
 
-// who returns the user or the deploy key with a fingerprint. Unauthorized when
-// no one has it, Forbidden when the account may not be used.
+// who returns the user or the deploy key with a fingerprint. Unauthorized if the key
+// is unknown, Forbidden if the account may not be used.
 func (s *Server) who(ctx context.Context, fingerprint, ip string) (actor.Actor, error) {
 	by, err := s.Users.AuthenticateKey(ctx, fingerprint, ip)
 	if errs.Is(err, errs.KindUnauthorized) {

@@ -13,7 +13,7 @@ import (
 	"svc/internal/project"
 )
 
-// lfsAccess is the answer to git-lfs-authenticate.
+// lfsAccess is the response to git-lfs-authenticate.
 //
 // See https://github.com/git-lfs/git-lfs/blob/main/docs/api/server-discovery.md#ssh.
 type lfsAccess struct {
@@ -22,8 +22,8 @@ type lfsAccess struct {
 	ExpiresIn int64             `json:"expires_in"`
 }
 
-// authenticateLFS gives the client the address of the LFS API of a project, and a
-// token for the operation there. The token ends with the key.
+// authenticateLFS sends the client the URL of the LFS API of a project and a token
+// for the operation. The token is valid only as long as the SSH key is.
 func (x *session) authenticateLFS(ctx context.Context, by actor.Actor, c command) error {
 	if c.project == "" {
 		err := errs.NotFound("Project")

@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// errSilent ends a fetch whose client says nothing.
+// errSilent ends a fetch whose client sends nothing.
 var errSilent = errors.New("the client sent nothing for too long")
 
-// negotiation bounds how long a client of a fetch may be silent while git waits
-// for its wants and haves: a git process, and its slot, wait with it. Bytes in
-// either direction are progress. After the client's "done" only the server has
-// something to say, and the time no longer counts.
+// negotiation limits how long the client of a fetch may send nothing while git waits
+// for its wants and haves, because the git process occupies a slot. Bytes in either
+// direction are progress. After the client's "done" only the server sends, and the
+// limit ends.
 //
-// It is for versions 0 and 1 of the protocol. The requests of version 2 are read
-// whole before a process starts.
+// It is used for versions 0 and 1 of the protocol. Requests of version 2 are read
+// completely before a process starts.
 type negotiation struct {
 	in      io.Reader
 	out     io.Writer
@@ -25,15 +25,16 @@ type negotiation struct {
 	packets packetScanner // of in
 
 	mu    sync.Mutex
-	timer *time.Timer // nil when it is over
+	timer *time.Timer // nil after the end
 }
 
-// newNegotiation calls end when the client has been silent for too long.
+// newNegotiation returns a negotiation that calls end when the client has sent
+// nothing for too long.
 func newNegotiation(in io.Reader, out io.Writer, silence time.Duration, end func()) *negotiation {
 	return &negotiation{in: in, out: out, silence: silence, timer: time.AfterFunc(silence, end)}
 }
 
-// Read implements io.Reader: what the client says.
+// Read implements io.Reader.
 func (n *negotiation) Read(p []byte) (int, error) {
 	count, err := n.in.Read(p)
 	if n.packets.scan(p[:count]) {
@@ -43,7 +44,7 @@ func (n *negotiation) Read(p []byte) (int, error) {
 	return count, err
 }
 
-// Write implements io.Writer: what git says.
+// Write implements io.Writer.
 func (n *negotiation) Write(p []byte) (int, error) {
 	count, err := n.out.Write(p)
 	n.progress(count)
@@ -70,12 +71,12 @@ func (n *negotiation) stop() {
 
 // packetScanner finds the packet "done" in a stream of pkt-lines.
 type packetScanner struct {
-	head []byte // of a packet, up to its length and four bytes
-	skip int    // bytes that are left of a packet
-	off  bool   // the stream has no packets
+	head []byte // start of a packet: its length and four bytes
+	skip int    // remaining bytes of a packet
+	off  bool   // the stream does not consist of packets
 }
 
-// scan goes on, and reports whether the packet has come.
+// scan processes the next bytes, and reports whether the packet was found.
 func (s *packetScanner) scan(p []byte) (done bool) {
 	for len(p) > 0 && !s.off {
 		if s.skip > 0 {
@@ -95,7 +96,7 @@ func (s *packetScanner) scan(p []byte) (done bool) {
 			case c|0x20 >= 'a' && c|0x20 <= 'f':
 				size = size<<4 | int(c|0x20-'a'+10)
 			default:
-				s.off = true // git will refuse it
+				s.off = true // git rejects it
 				return false
 			}
 		}
@@ -113,8 +114,8 @@ func (s *packetScanner) scan(p []byte) (done bool) {
 	return done
 }
 
-// fetch runs a fetch, and ends it when the client is silent for too long. The
-// error is errSilent then.
+// fetch runs a fetch, and ends it with errSilent if the client sends nothing for too
+// long.
 func (x *session) fetch(ctx context.Context, run func(ctx context.Context, in io.Reader, out io.Writer) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

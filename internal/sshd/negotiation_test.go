@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestPacketScanner finds the end of a negotiation however it is cut into reads.
+// TestPacketScanner finds the end of a negotiation however the input is split into
+// reads.
 func TestPacketScanner(t *testing.T) {
 	t.Parallel()
 	want := "0032want " + fmt.Sprintf("%040d", 1) + "\n"

@@ -27,12 +27,12 @@ type session struct {
 	conn        *conn
 	channel     ssh.Channel
 	fingerprint string
-	unchecked   bool   // no one could be asked whose key it is
-	protocol    string // what the client sent as GIT_PROTOCOL
+	unchecked   bool   // the key could not be checked
+	protocol    string // value of GIT_PROTOCOL
 }
 
-// run answers the requests of a session until the client closes it; what runs
-// then is stopped.
+// run handles the requests of a session until the client closes it, and then cancels
+// the running command.
 func (x *session) run(ctx context.Context, requests <-chan *ssh.Request) {
 	ctx, cancel := context.WithCancel(ctx)
 	var command sync.WaitGroup
@@ -51,7 +51,7 @@ func (x *session) run(ctx context.Context, requests <-chan *ssh.Request) {
 				break
 			}
 			ok, begun = true, true
-			// The answer goes before the command's own words.
+			// The reply is sent before the output of the command.
 			_ = r.Reply(true, nil)
 			command.Go(func() {
 				defer x.end(x.conn)
@@ -65,7 +65,7 @@ func (x *session) run(ctx context.Context, requests <-chan *ssh.Request) {
 	}
 }
 
-// setEnv takes the one variable that git needs, before the command comes.
+// setEnv accepts the variable GIT_PROTOCOL, the only one that git needs.
 func (x *session) setEnv(payload []byte) bool {
 	var v struct{ Name, Value string }
 	if ssh.Unmarshal(payload, &v) != nil || v.Name != "GIT_PROTOCOL" {
@@ -76,13 +76,14 @@ func (x *session) setEnv(payload []byte) bool {
 }
 
 func (x *session) exit(status uint32) {
-	// A client that is gone needs none of it.
+	// Errors are ignored: the client may have disconnected.
 	_ = x.channel.CloseWrite()
 	_, _ = x.channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Status uint32 }{status}))
 	_ = x.channel.Close()
 }
 
-// safely keeps a fault in one command from taking the server with it.
+// safely runs a command and recovers from panics, so that they do not stop the
+// server.
 func (x *session) safely(ctx context.Context, line string) (status uint32) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -93,7 +94,7 @@ func (x *session) safely(ctx context.Context, line string) (status uint32) {
 	return x.exec(ctx, line)
 }
 
-// exec runs a command line and gives its exit status.
+// exec runs a command line and returns its exit status.
 func (x *session) exec(ctx context.Context, line string) uint32 {
 	ctx = limit.WithAddress(x.Trace(ctx), x.conn.addr.String())
 	start := time.Now()
@@ -132,7 +133,7 @@ func (x *session) exec(ctx context.Context, line string) uint32 {
 	return 0
 }
 
-// signIn returns who has the key of the connection.
+// signIn authenticates the key of the connection.
 func (x *session) signIn(ctx context.Context) (actor.Actor, error) {
 	if x.unchecked {
 		return actor.Actor{}, errs.Unavailable("The service is not available now. Try again in a moment.")
@@ -147,8 +148,8 @@ func (x *session) greeting(by actor.Actor) string {
 	return fmt.Sprintf("Welcome to %s, @%s!", x.Name, by.Username)
 }
 
-// serve runs a git service for the client. Refusals before git starts are
-// written to standard error; later ones are sent in git's protocol.
+// serve runs a git service for the client. Errors before git starts are written to
+// standard error; later ones are sent in the git protocol.
 func (x *session) serve(ctx context.Context, by actor.Actor, c command) error {
 	service, err := x.open(ctx, by, c.service, c.project)
 	if moved, ok := errors.AsType[*project.Moved](err); ok {
@@ -176,11 +177,11 @@ func (x *session) serve(ctx context.Context, by actor.Actor, c command) error {
 	return err
 }
 
-// pacedWriter ends the connection of a client that takes nothing for too long.
-// Messages that keep a connection alive are no progress of a transfer.
+// pacedWriter disconnects a client that reads nothing for too long. Keep-alive
+// messages do not count as progress.
 type pacedWriter struct{ x *session }
 
-// pacedPart is how much a client must take within the time.
+// pacedPart is the number of bytes that a client must read within that time.
 const pacedPart = 32 << 10
 
 // Write implements io.Writer.
@@ -198,7 +199,7 @@ func (w pacedWriter) Write(p []byte) (int, error) {
 	return written, nil
 }
 
-// gitService is a conversation between git and a client.
+// gitService serves a fetch or push of a repository.
 type gitService func(context.Context, io.Reader, io.Writer, git.ServeOptions) error
 
 func (x *session) open(ctx context.Context, by actor.Actor, service string, ref project.Ref) (gitService, error) {
@@ -228,15 +229,15 @@ func archiveOf(f *repo.Fetching) gitService {
 	}
 }
 
-// refuse writes the reason of a refusal to the client's standard error.
+// refuse writes an error to the client's standard error.
 func (x *session) refuse(ctx context.Context, err error, service string) {
-	_, _ = fmt.Fprintf(x.channel.Stderr(), "ERROR: %s\n", reason(err, service)) // the client may be gone
+	_, _ = fmt.Fprintf(x.channel.Stderr(), "ERROR: %s\n", reason(err, service)) // the client may have disconnected
 	if errs.KindOf(err) == 0 && ctx.Err() == nil {
 		x.Log.ErrorContext(ctx, "git over ssh", "service", service, "fingerprint", x.fingerprint, "error", err)
 	}
 }
 
-// reason puts a refusal in words.
+// reason returns the error message for the client.
 func reason(err error, service string) string {
 	refused, ok := errs.As(err)
 	if !ok {

@@ -24,18 +24,18 @@ import (
 	"svc/internal/user"
 )
 
-// Limits bounds what clients use. A field that is zero takes the value that is
-// named beside it.
+// Limits are the limits of clients. A zero field takes the default that its comment
+// gives.
 type Limits struct {
-	Connections int           // at once: 1000
+	Connections int           // concurrent: 1000
 	Starting    int           // connections that have not signed in yet: 100
 	StartingOf  int           // of them from one address: 20
-	Sessions    int           // at once on one connection: 10
+	Sessions    int           // concurrent sessions of a connection: 10
 	Tries       int           // keys that a client may offer: 6
 	SignIn      time.Duration // time to sign in: 1 min
 	LastCommand time.Duration // time to sign in and begin a command once the server stops: 5 s
-	Idle        time.Duration // how long a connection may be silent: 10 min
-	Stall       time.Duration // how long a client may take nothing of what it asked for: 2 min
+	Idle        time.Duration // how long a connection may be idle: 10 min
+	Stall       time.Duration // how long a client may not read a response: 2 min
 	Silence     time.Duration // how long git may wait for the wants and haves of a fetch: 1 min
 }
 
@@ -54,7 +54,7 @@ func (l Limits) filled() Limits {
 	}
 }
 
-// Deps are the dependencies.
+// Deps are the dependencies of the server.
 type Deps struct {
 	Users    *user.Service
 	Projects *project.Service
@@ -65,15 +65,15 @@ type Deps struct {
 	Name     string // of the service, for the greeting
 	Limits   Limits
 	Log      *slog.Logger
-	// Trace gives a command an id, which its log lines carry.
+	// Trace returns a context with the correlation ID of a command, for its log
+	// lines.
 	Trace func(context.Context) context.Context
-	// Count is called for each command for a service of git ("git-upload-pack")
-	// with its outcome: "ok", "refused", "failed", or "gone" when the client
-	// left.
+	// Count is called for each command for a git service ("git-upload-pack") with
+	// its outcome: "ok", "refused", "failed", or "gone" if the client disconnected.
 	Count func(service, outcome string)
 }
 
-// Server answers on one listener.
+// Server serves SSH on one listener.
 type Server struct {
 	Deps
 	config *ssh.ServerConfig
@@ -105,10 +105,10 @@ func New(d Deps) *Server {
 	return s
 }
 
-// errStopped is what Serve returns after Shutdown.
+// errStopped is returned by Serve after Shutdown.
 var errStopped = errors.New("ssh server stopped")
 
-// Serve answers connections until Shutdown, then returns nil. It closes the
+// Serve accepts connections until Shutdown, and then returns nil. It closes the
 // listener.
 func (s *Server) Serve(l net.Listener) error {
 	if !s.listen(l) {
@@ -145,7 +145,7 @@ func (s *Server) listen(l net.Listener) bool {
 		return false
 	}
 	s.listener = l
-	s.ended.Add(1) // for Serve itself, which still adds what it has accepted
+	s.ended.Add(1) // for Serve itself, which may still add accepted connections
 	return true
 }
 
@@ -155,14 +155,14 @@ func (s *Server) stopped() bool {
 	return s.stopping
 }
 
-// Shutdown takes no more connections, ends those that have run a command and do
-// nothing, and waits for clients that are signing in and for the commands that are
-// running. When ctx ends they are cut off, and its error is returned.
+// Shutdown closes the listener and the idle connections that have run a command, and
+// waits for clients that are signing in and for running commands. When ctx ends,
+// they are disconnected and its error is returned.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	s.stopping = true
 	if s.listener != nil {
-		_ = s.listener.Close() // that it is closed already is as good
+		_ = s.listener.Close() // an error means that it is already closed
 	}
 	for c := range s.conns {
 		switch {
@@ -197,14 +197,14 @@ func (s *Server) Shutdown(ctx context.Context) error {
 type conn struct {
 	net     *timedConn
 	addr    netip.Addr
-	running int  // commands; guarded by Server.mu
-	began   bool // a command; guarded by Server.mu
+	running int  // running commands; guarded by Server.mu
+	began   bool // a command was started; guarded by Server.mu
 }
 
-// key is what limits count the address of the client by.
+// key returns the key under which limits count the client's address.
 func (c *conn) key() string { return limit.AddressKey(c.addr.String()) }
 
-// enter notes a new connection, unless there are too many.
+// enter registers a new connection, unless there are too many.
 func (s *Server) enter(c *conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -218,7 +218,7 @@ func (s *Server) enter(c *conn) bool {
 	return true
 }
 
-// signedIn frees the place of a connection among those that have not.
+// signedIn removes a connection from those that are signing in.
 func (s *Server) signedIn(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -234,8 +234,8 @@ func (s *Server) leave(c *conn) {
 	s.mu.Unlock()
 }
 
-// opened lets a connection that has signed in live as long as it is used, or
-// until its only command if the server stops.
+// opened replaces the sign-in deadline of a connection with the idle timeout, or
+// with the deadline for its only command while the server is stopping.
 func (s *Server) opened(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -246,8 +246,8 @@ func (s *Server) opened(c *conn) {
 	c.net.open()
 }
 
-// begin notes that a command runs. Once the server stops, only the first command
-// of a connection does.
+// begin registers a running command. While the server is stopping, only the first
+// command of a connection is allowed.
 func (s *Server) begin(c *conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -262,8 +262,8 @@ func (s *Server) begin(c *conn) bool {
 	return true
 }
 
-// end notes that a command has ended. While the server stops, the connection
-// has a second to take what was said last.
+// end registers the end of a command. While the server is stopping, the connection
+// stays open for a second, so that the client can read the last output.
 func (s *Server) end(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -273,7 +273,7 @@ func (s *Server) end(c *conn) {
 	}
 }
 
-// serve speaks with one client until it leaves.
+// serve serves a client until it disconnects.
 func (s *Server) serve(nc net.Conn) {
 	// The address may have to be read from the connection (PROXY protocol).
 	c := &conn{net: &timedConn{Conn: nc, idle: s.Limits.Idle}, addr: addrOf(nc.RemoteAddr())}
@@ -290,14 +290,14 @@ func (s *Server) serve(nc net.Conn) {
 		return
 	}
 	unchecked := client.Permissions.Extensions[uncheckedKey] != ""
-	if !unchecked { // else its time stays that of the sign-in
+	if !unchecked { // otherwise the deadline for the sign-in stays
 		s.opened(c)
 	}
-	go ssh.DiscardRequests(requests) // forwarding among them
+	go ssh.DiscardRequests(requests) // including requests for port forwarding
 	ctx, cancel := context.WithCancel(context.Background())
 	var sessions sync.WaitGroup
 	defer sessions.Wait()
-	defer cancel() // whatever runs for a client that is gone
+	defer cancel() // stops the commands of a client that has disconnected
 	places := make(chan struct{}, s.Limits.Sessions)
 	for n := range channels {
 		if n.ChannelType() != "session" {
@@ -331,8 +331,8 @@ func addrOf(a net.Addr) netip.Addr {
 	return at.Addr().Unmap()
 }
 
-// timedConn ends by itself: at a fixed time first, later when nothing has
-// moved in either direction for a while.
+// timedConn is a connection that closes at a fixed time at first, and later when
+// nothing is sent or received for a while.
 type timedConn struct {
 	net.Conn
 	idle time.Duration
@@ -341,15 +341,15 @@ type timedConn struct {
 	fixed bool
 }
 
-// endBy fixes when the connection ends, whatever moves.
+// endBy sets a fixed time at which the connection closes.
 func (t *timedConn) endBy(at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.fixed = true
-	_ = t.SetDeadline(at) // a connection that has ended needs none
+	_ = t.SetDeadline(at) // fails only if the connection is closed
 }
 
-// open lets the connection live as long as it is used.
+// open replaces the fixed time by the idle timeout.
 func (t *timedConn) open() {
 	t.mu.Lock()
 	t.fixed = false

@@ -28,7 +28,7 @@ import (
 	"svc/internal/user"
 )
 
-// key makes a key for a client.
+// key generates a key pair for a client.
 func key(t *testing.T) (ssh.Signer, string) {
 	t.Helper()
 	_, private, err := ed25519.GenerateKey(rand.Reader)
@@ -42,7 +42,7 @@ func key(t *testing.T) (ssh.Signer, string) {
 	return signer, strings.TrimSpace(string(ssh.MarshalAuthorizedKey(signer.PublicKey())))
 }
 
-// userWithKey makes an account that has a key.
+// userWithKey creates a user with an SSH key.
 func userWithKey(t *testing.T, s *apptest.Server, name string) (id int64, token string, signer ssh.Signer) {
 	t.Helper()
 	id, token = s.User(t, name)
@@ -67,7 +67,7 @@ func connect(t *testing.T, s *apptest.Server, signer ssh.Signer) *ssh.Client {
 	return c
 }
 
-// run runs a command and gives what came back; the input is over at once.
+// run runs a command, whose input is a flush packet, and returns its output.
 func run(t *testing.T, c *ssh.Client, line string) (out, said string, err error) {
 	t.Helper()
 	session, err := c.NewSession()
@@ -81,8 +81,8 @@ func run(t *testing.T, c *ssh.Client, line string) (out, said string, err error)
 	return o.String(), e.String(), err
 }
 
-// TestRoles asks each kind of person for each kind of project, to read and to
-// write.
+// TestRoles checks read and write access of each role to projects of each
+// visibility.
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -136,7 +136,7 @@ func TestRoles(t *testing.T) {
 	}, apptest.SSH)
 }
 
-// TestSessions looks at what a connection allows beside git.
+// TestSessions checks what a connection allows besides git.
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -169,8 +169,8 @@ func TestSessions(t *testing.T) {
 			t.Error("a port was forwarded back")
 		}
 
-		// Ten at once, not more. A slot is given back a little after its session
-		// has ended for the client, hence the new connections.
+		// At most ten sessions are open at once. A slot is released a little after
+		// its session has ended for the client, hence the new connections.
 		c = connect(t, s, signer)
 		var open []*ssh.Session
 		for range 10 {
@@ -188,7 +188,7 @@ func TestSessions(t *testing.T) {
 		}
 		c = connect(t, s, signer)
 
-		// What the key opens is asked for each command, not once.
+		// The key is authenticated for each command, not once.
 		keys, err := s.Users.OwnKeys(t.Context(), actor.Actor{ID: id, Username: "alice"}, firstPage())
 		if err != nil {
 			t.Fatal(err)
@@ -209,7 +209,7 @@ func TestSessions(t *testing.T) {
 	}, apptest.SSH)
 }
 
-// TestSignIn tries ways to come in other than a key that a user has.
+// TestSignIn tries to sign in other than with the key of a user.
 func TestSignIn(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -230,7 +230,8 @@ func TestSignIn(t *testing.T) {
 				t.Errorf("%s was let in", name)
 			}
 		}
-		// A client that says nothing is let go, and others come in meanwhile.
+		// A client that sends nothing is disconnected, and others can sign in
+		// meanwhile.
 		var silent []net.Conn
 		for range 30 {
 			c, err := net.Dial("tcp", s.SSHAddr())
@@ -252,8 +253,8 @@ func TestSignIn(t *testing.T) {
 	}, apptest.SSH)
 }
 
-// TestShutdown stops a server while a client speaks with it: the conversation
-// is finished, and a new one is not begun.
+// TestShutdown stops a server while a client runs a command: the command finishes,
+// and no new one is started.
 func TestShutdown(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -344,8 +345,8 @@ func TestShutdown(t *testing.T) {
 	})
 }
 
-// halfOpenConn is a connection that the server has accepted and that has not
-// signed in.
+// halfOpenConn is a connection that the server has accepted and that has not signed
+// in.
 type halfOpenConn struct {
 	net.Conn
 	in *bufio.Reader
@@ -362,7 +363,7 @@ func halfOpen(t *testing.T, addr string) *halfOpenConn {
 	}
 	t.Cleanup(func() { nc.Close() })
 	c := &halfOpenConn{nc, bufio.NewReader(nc)}
-	if _, err := c.in.Peek(4); err != nil { // the server has spoken
+	if _, err := c.in.Peek(4); err != nil { // the server has sent its version
 		t.Fatal(err)
 	}
 	return c
@@ -384,7 +385,7 @@ func (c *halfOpenConn) run(signer ssh.Signer, command string) error {
 	return session.Run(command)
 }
 
-// TestHostKeys makes keys once, and refuses those that others can read.
+// TestHostKeys creates keys once, and refuses key files that others can read.
 func TestHostKeys(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "ssh")
@@ -417,7 +418,7 @@ func TestHostKeys(t *testing.T) {
 		t.Errorf("%d files are left, want 2", len(files))
 	}
 
-	// A key that the operator adds is used as well.
+	// A key that the operator adds is also used.
 	private, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		t.Fatal(err)
