@@ -9,14 +9,14 @@ import (
 	"svc/internal/errs"
 )
 
-// Address is the place of a repository on another server, and the credentials for it.
+// Address is the URL of a repository on another server, with its credentials.
 type Address struct {
 	URL      string // without credentials
 	User     string
 	Password string
 }
 
-// SSH reports whether the repository is reached over SSH.
+// SSH reports whether the repository is accessed over SSH.
 func (a Address) SSH() bool { return strings.HasPrefix(a.URL, "ssh://") }
 
 const (
@@ -26,13 +26,13 @@ const (
 
 const otherwise = "must be a URL that starts with http://, https://, ssh:// or git://"
 
-// scpLike matches the short form of SSH addresses, as in git-clone(1). Its path is that
-// of an ssh:// URL: forges read both as the path of a project.
+// scpLike matches the scp-like syntax of SSH URLs, as in git-clone(1). Its path is
+// used as the path of an ssh:// URL: forges treat both as the path of a project.
 var scpLike = regexp.MustCompile(`^([A-Za-z0-9._][A-Za-z0-9._-]*)@([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\]):/*([^/\s].*)$`)
 
-// ParseAddress reads the URL of a repository, which may contain credentials, or an
-// address such as git@example.org:group/project.git. The errors are texts for the user,
-// and contain nothing of the URL.
+// ParseAddress parses the URL of a repository, which may contain credentials, or an
+// address such as git@example.org:group/project.git. Errors are messages for the
+// user, and contain no part of the URL.
 func ParseAddress(text string) (Address, error) {
 	text = strings.TrimSpace(text)
 	if short := scpLike.FindStringSubmatch(text); short != nil {

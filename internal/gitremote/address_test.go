@@ -49,7 +49,7 @@ func TestQuote(t *testing.T) {
 	}
 }
 
-// TestParseHostKey reads keys as users copy them.
+// TestParseHostKey parses keys in the formats that users copy.
 func TestParseHostKey(t *testing.T) {
 	t.Parallel()
 	const key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl"

@@ -13,11 +13,12 @@ import (
 )
 
 const (
-	// MaxRefs is how many branches and tags of a repository are read.
+	// MaxRefs is the maximum number of branches and tags that are read.
 	MaxRefs = 20_000
-	// maxAlso is how many refs are read with those of Options.Also.
+	// maxAlso is the maximum number of refs with Options.Also.
 	maxAlso = 150_000
-	// maxAdvertised bounds the refs of all kinds that old servers send, in bytes.
+	// maxAdvertised is the maximum size of the advertised refs of old servers, in
+	// bytes.
 	maxAdvertised = 64 << 20
 	maxRefName    = 1024
 
@@ -31,7 +32,7 @@ type Refs struct {
 
 	also         string
 	v2           bool
-	capabilities map[string]bool // of a server of version 0 or 1
+	capabilities map[string]bool // of a server with protocol version 0 or 1
 }
 
 // Refs lists the branches and tags. Other refs, such as those of merge requests, are
@@ -73,7 +74,7 @@ func (r *Remote) refs(ctx context.Context, service string) (*Refs, error) {
 	return r.readAdvertised(ctx, in, line, kind)
 }
 
-// listRefs lists the refs by version 2 of the protocol. in has the capabilities.
+// listRefs lists the refs with protocol version 2. in contains the capabilities.
 func (r *Remote) listRefs(ctx context.Context, in io.Reader) (*Refs, error) {
 	for {
 		line, kind, err := pktline.ReadLine(in)
@@ -128,7 +129,7 @@ func (r *Remote) listRefs(ctx context.Context, in io.Reader) (*Refs, error) {
 	}
 }
 
-// readAdvertised reads the refs of a server that knows version 0 or 1 only.
+// readAdvertised reads the ref advertisement of protocol versions 0 and 1.
 func (r *Remote) readAdvertised(ctx context.Context, in io.Reader, line string, kind pktline.Kind) (*Refs, error) {
 	refs := &Refs{also: r.also, capabilities: map[string]bool{}}
 	var head string
@@ -168,7 +169,7 @@ func (r *Remote) readAdvertised(ctx context.Context, in io.Reader, line string, 
 			return nil, broken(ctx, err)
 		}
 	}
-	if refs.Head == "" && head != "" { // very old servers do not name it
+	if refs.Head == "" && head != "" { // very old servers do not send the default branch
 		for _, ref := range refs.List {
 			if string(ref.ID) == head && strings.HasPrefix(ref.Name, git.Heads) {
 				refs.Head = ref.Name
@@ -201,8 +202,8 @@ func (r *Refs) add(id, name string) error {
 // maxHave is the maximum number of commits that are sent as "have" lines.
 const maxHave = 1000
 
-// Pack requests a pack with all that the wanted objects lead to, as far as those that
-// we have do not lead to it. The pack must be closed.
+// Pack requests a pack with all objects that are reachable from want but not from
+// have. The caller must close the pack.
 func (r *Remote) Pack(ctx context.Context, refs *Refs, want, have []git.OID) (io.ReadCloser, error) {
 	var b []byte
 	if refs.v2 {
@@ -254,7 +255,7 @@ func (r *Remote) Pack(ctx context.Context, refs *Refs, want, have []git.OID) (io
 	return &packReader{ctx: ctx, in: in, close: answer.Body}, nil
 }
 
-// skipToPack reads what comes before the pack.
+// skipToPack reads the response up to the pack.
 func skipToPack(in io.Reader, v2 bool) error {
 	for range 2 * maxAlso {
 		line, kind, err := pktline.ReadLine(in)
@@ -272,7 +273,7 @@ func skipToPack(in io.Reader, v2 bool) error {
 	return malformed()
 }
 
-// packReader is the pack in a side band.
+// packReader reads a pack from a side band.
 type packReader struct {
 	ctx   context.Context
 	in    io.Reader
@@ -298,7 +299,7 @@ func (p *packReader) Read(b []byte) (int, error) {
 		case data[0] == 1:
 			p.rest = data[1:]
 		case data[0] == 2:
-			// The progress of the server.
+			// Progress messages are ignored.
 		case data[0] == 3:
 			return 0, said("ERR " + string(data[1:]))
 		default:
@@ -313,8 +314,8 @@ func (p *packReader) Read(b []byte) (int, error) {
 // Close ends the transfer.
 func (p *packReader) Close() error { return p.close.Close() }
 
-// said is what the other server reports. Its text is not passed on: it may repeat
-// what it was sent.
+// said returns the error for a message of the other server. The message is not
+// shown, because it may repeat the request.
 func said(line string) error {
 	return &Failure{Text: "The server reported an error.", cause: errors.New(line)}
 }

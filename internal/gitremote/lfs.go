@@ -17,7 +17,7 @@ type LFSObject struct {
 	Size int64  `json:"size"`
 }
 
-// LFSBatch is how many objects are requested at once.
+// LFSBatch is the maximum number of objects of a batch request.
 const LFSBatch = 100
 
 // ErrNoLFS means that the server has no LFS objects for the repository.
@@ -30,8 +30,8 @@ type lfsAction struct {
 	Header map[string]string `json:"header"`
 }
 
-// LFSDownload is where an object can be read. It has no action if the server does
-// not have it.
+// LFSDownload is the download of an object. It has no action if the server does not
+// have the object.
 type LFSDownload struct {
 	LFSObject
 	action *lfsAction
@@ -40,8 +40,8 @@ type LFSDownload struct {
 // Missing reports that the server does not have the object.
 func (d LFSDownload) Missing() bool { return d.action == nil }
 
-// LFS requests the places of at most LFSBatch objects. ErrNoLFS if the server has no
-// LFS.
+// LFS requests the download URLs of at most LFSBatch objects. ErrNoLFS if the server
+// has no LFS.
 //
 // See https://github.com/git-lfs/git-lfs/blob/main/docs/api/batch.md.
 func (r *Remote) LFS(ctx context.Context, objects []LFSObject) ([]LFSDownload, error) {
@@ -135,7 +135,7 @@ func (r *Remote) OpenLFS(ctx context.Context, d LFSDownload) (io.ReadCloser, err
 			return nil, err
 		}
 		if !sameOrigin(next, at) {
-			d.action = &lfsAction{} // its headers are for the first server
+			d.action = &lfsAction{} // the headers are for the first server
 		}
 		next.User = nil
 		at = next

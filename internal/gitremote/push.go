@@ -14,13 +14,12 @@ import (
 
 const receivePack = "git-receive-pack"
 
-// Command is a change of one ref of a remote.
+// Command is the update of a ref of a remote.
 type Command struct {
 	Ref string
 	Old git.OID // git.ZeroOID if the ref is created
 	New git.OID // git.ZeroOID if it is deleted
-	// Refused is why the server did not do it; empty if it did. It is a text of the
-	// server.
+	// Refused is the server's message if it rejected the update; empty otherwise.
 	Refused string
 }
 
@@ -33,9 +32,9 @@ func (r *Remote) PushRefs(ctx context.Context) (*Refs, error) {
 	return refs, err
 }
 
-// Push changes refs, each for itself, and notes in the commands which were refused.
-// refs are those of PushRefs. pack writes a pack with what the new refs lead to and the
-// server does not have; it is not called if all commands delete.
+// Push updates refs, each independently, and sets Refused in rejected commands. refs
+// is the result of PushRefs. pack writes a pack with the new objects that the server
+// does not have; it is not called if all commands delete refs.
 func (r *Remote) Push(ctx context.Context, refs *Refs, commands []*Command, pack func(ctx context.Context, w io.Writer) error) error {
 	if !refs.capabilities["report-status"] {
 		return fail("The server does not report the result of a push.")
@@ -86,7 +85,7 @@ func (r *Remote) Push(ctx context.Context, refs *Refs, commands []*Command, pack
 	if err == nil || own == nil || errors.Is(own, io.ErrClosedPipe) || isNetwork(own) || whole.Err() == nil && errors.Is(own, context.Canceled) {
 		return err
 	}
-	return own // what went wrong here is the reason of what the server reports
+	return own // a local error is the cause of the server's error
 }
 
 // sendPush sends a push, and returns the response.
@@ -118,7 +117,7 @@ func isNetwork(err error) bool {
 	return errors.As(err, &n)
 }
 
-// streamWriter marks the errors of a connection.
+// streamWriter wraps the errors of a connection in networkError.
 type streamWriter struct{ w io.Writer }
 
 // Write implements io.Writer.
@@ -130,7 +129,7 @@ func (s streamWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// maxReport bounds the result of a push, in bytes.
+// maxReport is the maximum size of the result of a push, in bytes.
 const maxReport = 16 << 20
 
 // readReport reads the result of a push (report-status).

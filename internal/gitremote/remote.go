@@ -1,9 +1,9 @@
-// Package gitremote reads Git repositories of other servers, and pushes to them: their
+// Package gitremote fetches from and pushes to Git repositories on other servers:
 // refs, packs and LFS objects. It is a client of the smart HTTP protocol and of the
 // protocols over SSH and TCP (gitprotocol-http(5), gitprotocol-v2(5),
 // gitprotocol-pack(5)) that runs in this process, so that the rules of package
-// outbound hold for each connection, and credentials are in no argument, environment
-// or file of another process.
+// outbound apply to each connection, and credentials are not in arguments,
+// environments or files of other processes.
 package gitremote
 
 import (
@@ -22,27 +22,27 @@ import (
 const (
 	maxRedirects = 3
 	connectTime  = 15 * time.Second
-	// headerTime is how long a server may prepare its answer: it counts objects
-	// before it sends the first byte.
+	// headerTime is the time limit for the first byte of a response: servers count
+	// objects before they send it.
 	headerTime = 5 * time.Minute
 )
 
-// Options are the limits of a remote.
+// Options configure a remote.
 type Options struct {
 	Policy outbound.Policy
-	// Stall is how long a server may send nothing; 0 is the usual time.
+	// Stall is how long a server may send nothing; 0 means the default.
 	Stall time.Duration
 	// Key is the private key for SSH, in PEM; empty for a password.
 	Key []byte
-	// HostKeys are the public keys that a server may have over SSH, as lines of
+	// HostKeys are the accepted public keys of an SSH server, as lines of
 	// authorized_keys files.
 	HostKeys []string
 	// Also is the prefix of further refs that Refs lists besides branches and tags.
 	Also string
 }
 
-// Remote is a repository on another server. It is for one goroutine; Close ends its
-// connections.
+// Remote is a repository on another server. It is not safe for concurrent use. Close
+// closes its connections.
 type Remote struct {
 	base      *url.URL
 	user      string
@@ -57,8 +57,8 @@ type Remote struct {
 	stream    *stream // of SSH and TCP, from Refs to the end of the transfer
 }
 
-// Failure is an error of the other server or of the way to it. Its text is for the
-// user, and contains neither credentials nor addresses.
+// Failure is an error of the other server or of the connection to it. Its text is a
+// message for the user, and contains neither credentials nor addresses.
 type Failure struct {
 	Text      string
 	Temporary bool // another attempt may succeed
@@ -89,7 +89,7 @@ func Open(a Address, o Options) (*Remote, error) {
 	return r, nil
 }
 
-// Close ends the connections.
+// Close closes the connections.
 func (r *Remote) Close() {
 	r.transport.CloseIdleConnections()
 	if r.stream != nil {
@@ -97,10 +97,10 @@ func (r *Remote) Close() {
 	}
 }
 
-// HTTP reports whether the repository is reached over HTTP.
+// HTTP reports whether the repository is accessed over HTTP.
 func (r *Remote) HTTP() bool { return !r.streams() }
 
-// streams reports whether the protocol is one of a single connection.
+// streams reports whether the protocol uses a single connection.
 func (r *Remote) streams() bool { return r.base.Scheme == "ssh" || r.base.Scheme == "git" }
 
 // authorize adds the credentials to a request to the server of the repository.
@@ -138,7 +138,7 @@ func (r *Remote) unreachable(ctx context.Context, err error) error {
 	return &Failure{Text: "The server cannot be reached: " + outbound.Plain(err).Error() + ".", Temporary: true, cause: outbound.Plain(err)}
 }
 
-// refused closes a response that is not OK and says what it means.
+// refused closes a response with an error status and returns the error.
 func refused(answer *http.Response) error {
 	answer.Body.Close()
 	switch code := answer.StatusCode; {
@@ -153,8 +153,8 @@ func refused(answer *http.Response) error {
 	}
 }
 
-// discover requests the refs of a service. Redirects are followed here and nowhere
-// else; the repository is at the place that they lead to.
+// discover requests the refs of a service. Redirects are followed only here; further
+// requests use the URL that they lead to.
 func (r *Remote) discover(ctx context.Context, service string) (*http.Response, error) {
 	const suffix = "/info/refs"
 	at := r.base.JoinPath(suffix)
@@ -188,7 +188,7 @@ func (r *Remote) discover(ctx context.Context, service string) (*http.Response, 
 		base := *next
 		base.Path, base.RawPath, base.RawQuery, base.Fragment = path, "", "", ""
 		if !sameOrigin(&base, r.base) {
-			r.user, r.password = "", "" // they are for the first server alone
+			r.user, r.password = "", "" // the credentials are for the first server only
 		}
 		r.base, at = &base, next
 	}
@@ -220,8 +220,8 @@ func (r *Remote) post(ctx context.Context, service string, body io.Reader) (*htt
 // slow one does not occupy a worker for hours.
 const minRate = 1 << 10
 
-// stalling is a body whose reading fails when nothing comes for a while, or less
-// than minRate.
+// stalling is a response body whose Read fails if nothing is received for a while,
+// or less than minRate.
 type stalling struct {
 	body     io.ReadCloser
 	after    time.Duration

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestSlow reads a body at two rates, by a clock of the test.
+// TestSlow reads a body at two rates, with a test clock.
 func TestSlow(t *testing.T) {
 	t.Parallel()
 	for rate, slow := range map[int]bool{minRate / 2: true, minRate * 2: false} {

@@ -27,14 +27,14 @@ type stream struct {
 	close func()
 }
 
-// Close ends the connection.
+// Close closes the connection.
 func (s *stream) Close() error {
 	s.close()
 	return nil
 }
 
-// ended is the error of a connection that breaks off. The text that the server sends
-// is not passed on; it only shows whether the repository is missing.
+// ended returns the error of a connection that ended early. The server's message is
+// not shown; it only indicates whether the repository does not exist.
 func (s *stream) ended(ctx context.Context, err error) error {
 	if ctx.Err() == nil && (err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF)) {
 		return &Failure{
@@ -45,7 +45,7 @@ func (s *stream) ended(ctx context.Context, err error) error {
 	return broken(ctx, err)
 }
 
-// excerpt is the beginning of a text.
+// excerpt stores the beginning of a text.
 type excerpt struct {
 	mu   sync.Mutex
 	text []byte
@@ -65,7 +65,7 @@ func (t *excerpt) String() string {
 	return string(t.text)
 }
 
-// connect starts a service, in place of an earlier connection.
+// connect starts a service, and closes an earlier connection.
 func (r *Remote) connect(ctx context.Context, service string) error {
 	if r.stream != nil {
 		_ = r.stream.Close()
@@ -104,12 +104,12 @@ func (r *Remote) connect(ctx context.Context, service string) error {
 
 func (r *Remote) idleTime() time.Duration {
 	if r.stall < time.Minute {
-		return r.stall // tests
+		return r.stall // only in tests
 	}
 	return headerTime
 }
 
-// errHostKey is the reason of a refused host key.
+// errHostKey is the reason for rejecting a host key.
 var errHostKey = errors.New("the host key is not among the known ones")
 
 // startSSH runs a command over SSH.
@@ -126,7 +126,7 @@ func (r *Remote) startSSH(ctx context.Context, conn net.Conn, address, command s
 			return errHostKey
 		},
 	}
-	for _, line := range r.hostKeys { // ask for a key that we know
+	for _, line := range r.hostKeys { // request a known key
 		if key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(line)); err == nil {
 			config.HostKeyAlgorithms = append(config.HostKeyAlgorithms, hostAlgorithms(key.Type())...)
 		}
@@ -177,7 +177,7 @@ func hostAlgorithms(keyType string) []string {
 	return []string{keyType}
 }
 
-// sshFailure says why an SSH connection was not established.
+// sshFailure returns the error of an SSH connection that was not established.
 func sshFailure(ctx context.Context, err error) error {
 	var negotiation *ssh.AlgorithmNegotiationError
 	switch {
@@ -191,7 +191,8 @@ func sshFailure(ctx context.Context, err error) error {
 	return &Failure{Text: "The SSH connection to the server failed.", Temporary: true, cause: err}
 }
 
-// ErrCredentials is the cause of a Failure when an SSH server refused the credentials.
+// ErrCredentials is the cause of a Failure if an SSH server rejected the
+// credentials.
 var ErrCredentials = errors.New("unable to authenticate")
 
 // keyLine returns a public key as a line of an authorized_keys file.
@@ -199,7 +200,8 @@ func keyLine(key ssh.PublicKey) string {
 	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))
 }
 
-// ParseHostKey reads a public key, as it is in authorized_keys or known_hosts files.
+// ParseHostKey parses a public key in the format of authorized_keys or known_hosts
+// files.
 func ParseHostKey(text string) (line string, ok bool) {
 	text = strings.TrimSpace(text)
 	if len(text) > 16<<10 || strings.ContainsAny(text, "\r\n") {
@@ -253,10 +255,10 @@ func DetectHostKeys(ctx context.Context, a Address, policy outbound.Policy) ([]s
 	return found, nil
 }
 
-// errSeen ends a connection whose host key is known now.
+// errSeen ends a connection after its host key was received.
 var errSeen = errors.New("the host key was seen")
 
-// hostKey returns the host key of a server for some algorithms.
+// hostKey returns the host key of a server for a list of algorithms.
 func (r *Remote) hostKey(ctx context.Context, address string, algorithms []string) (string, error) {
 	plain, err := r.policy.Dial(ctx, address, connectTime)
 	if err != nil {
@@ -294,7 +296,8 @@ func quote(path string) string {
 	return b.String()
 }
 
-// idleConn is a connection that ends when nothing is sent or received for a while.
+// idleConn is a connection that is closed when nothing is sent or received for a
+// while.
 type idleConn struct {
 	net.Conn
 	after time.Duration
@@ -325,7 +328,7 @@ func (c *idleConn) progress(n int) {
 	}
 }
 
-// Close ends the connection.
+// Close closes the connection.
 func (c *idleConn) Close() error {
 	c.timer.Stop()
 	return c.Conn.Close()
