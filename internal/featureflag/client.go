@@ -16,7 +16,7 @@ import (
 )
 
 // InstanceID returns the credential with which applications fetch the flags of a
-// project, and creates it if need be. Maintainers and above. NotFound, Forbidden.
+// project, and creates it if needed. Maintainers and above. NotFound, Forbidden.
 func (s *Service) InstanceID(ctx context.Context, by actor.Actor, ref project.Ref) (string, error) {
 	in, err := s.Projects.RequireChange(ctx, by, ref, project.FeatureFlagPart, project.Maintainer)
 	if err != nil {
@@ -32,8 +32,8 @@ func (s *Service) InstanceID(ctx context.Context, by actor.Actor, ref project.Re
 	return s.open(sealed, in.ID)
 }
 
-// ResetInstanceID replaces the instance ID: applications with the old one get no
-// flags any more. Maintainers and above. NotFound, Forbidden.
+// ResetInstanceID replaces the instance ID: applications with the old one can no
+// longer fetch flags. Maintainers and above. NotFound, Forbidden.
 func (s *Service) ResetInstanceID(ctx context.Context, by actor.Actor, ref project.Ref) (string, error) {
 	in, err := s.Projects.RequireChange(ctx, by, ref, project.FeatureFlagPart, project.Maintainer)
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *Service) renew(ctx context.Context, by actor.Actor, in *project.Project
 		if err != nil && !errors.Is(err, db.ErrNoRows) {
 			return err
 		}
-		if err == nil && !replace { // another request was quicker
+		if err == nil && !replace { // another request has created it
 			token, err = s.open(have, in.ID)
 			return err
 		}
@@ -81,24 +81,24 @@ func sealedAt(projectID int64) string {
 	return "feature_flag_clients:" + strconv.FormatInt(projectID, 10)
 }
 
-// servedKey is what an answer to a client depends on.
+// servedKey is the key of a cached response to clients.
 type servedKey struct {
 	project     int64
 	environment string
 }
 
-// served is an answer to a client: the flags at a revision, in JSON.
+// served is a cached response to clients: the flags at a revision, in JSON.
 type served struct {
 	revision int64
 	body     []byte
 }
 
-// maxAppName is the longest name of an environment that a client can send.
+// maxAppName is the maximum length of the environment name that a client sends.
 const maxAppName = 255
 
 // Serve returns the active and inactive flags of a project for an environment, in
-// the JSON of Unleash clients. The instance ID is the credential. Clients poll, so
-// the answer is cached: a poll costs one query. Unauthorized.
+// the JSON format of Unleash clients. The instance ID is the credential. Clients
+// poll, so the response is cached: a poll costs one query. Unauthorized.
 func (s *Service) Serve(ctx context.Context, projectID int64, instanceID, environment string) ([]byte, error) {
 	revision, err := s.Authorize(ctx, projectID, instanceID)
 	if err != nil {
@@ -125,7 +125,7 @@ func (s *Service) Serve(ctx context.Context, projectID int64, instanceID, enviro
 }
 
 // Authorize checks the instance ID of a client and returns the revision of the
-// flags. Unauthorized, also where feature flags are switched off.
+// flags. Unauthorized, also if feature flags are disabled.
 func (s *Service) Authorize(ctx context.Context, projectID int64, instanceID string) (int64, error) {
 	if instanceID == "" {
 		return 0, errs.Unauthorized("")
@@ -161,7 +161,7 @@ type strategyJSON struct {
 }
 
 // render encodes the flags that have a strategy for an environment. A user list
-// becomes a list of IDs, which all clients know.
+// becomes a list of IDs, which all clients support.
 func (s *Service) render(ctx context.Context, projectID int64, environment string) ([]byte, error) {
 	flags, err := allFlags(ctx, s.DB, projectID)
 	if err != nil {

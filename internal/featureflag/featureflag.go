@@ -23,7 +23,7 @@ type Deps struct {
 	Keys     *secret.Keyring
 	Projects *project.Service
 	Now      func() time.Time
-	Prefix   string // of tokens
+	Prefix   string // prefix of tokens
 }
 
 // Service manages the feature flags of all projects.
@@ -32,7 +32,7 @@ type Service struct {
 	Events Events
 
 	mu     sync.Mutex
-	served *lru.Map[servedKey, *served] // by mu
+	served *lru.Map[servedKey, *served] // guarded by mu
 }
 
 // Events are the events of feature flags.
@@ -41,14 +41,14 @@ type Events struct {
 	Toggled event.Event[Toggle]
 }
 
-// Toggle is that a user turned a flag on or off.
+// Toggle is the event that a user turned a flag on or off.
 type Toggle struct {
 	Project *project.Project
 	Flag    *Flag
 	By      actor.Actor
 }
 
-// maxServed is how many bytes of answers to clients are in memory.
+// maxServed is the maximum size of the cached responses, in bytes.
 const maxServed = 16 << 20
 
 // New returns the service.
@@ -80,8 +80,8 @@ func (s *Service) writer(ctx context.Context, by actor.Actor, ref project.Ref) (
 	return s.Projects.RequireChange(ctx, by, ref, project.FeatureFlagPart, project.Developer)
 }
 
-// change runs f in a transaction that no other change of the flags of the project
-// runs beside, and counts the change, so that clients get the new flags.
+// change runs f in a transaction that is serialized with other changes of the
+// project's flags, and increments the revision, so that clients get the new flags.
 func (s *Service) change(ctx context.Context, p *project.Project, f func(tx *db.Tx) error) error {
 	return s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := tx.Lock(ctx, "projects", p.ID); err != nil {
@@ -94,8 +94,8 @@ func (s *Service) change(ctx context.Context, p *project.Project, f func(tx *db.
 	})
 }
 
-// grow is change for what can make the flags larger. Invalid if they become too
-// large.
+// grow is like change, for changes that can increase the size of the flags. Invalid
+// if they become too large.
 func (s *Service) grow(ctx context.Context, p *project.Project, f func(tx *db.Tx) error) error {
 	return s.change(ctx, p, func(tx *db.Tx) error {
 		if err := f(tx); err != nil {
@@ -109,12 +109,12 @@ func (s *Service) grow(ctx context.Context, p *project.Project, f func(tx *db.Tx
 	})
 }
 
-// maxFlagsSize is how large all flags of a project are together, about as an answer
-// to a client: a user list counts for each strategy that uses it.
+// maxFlagsSize is the maximum size of all flags of a project, approximately as a
+// response to a client: a user list counts for each strategy that uses it.
 const maxFlagsSize = 4 << 20
 
-// number returns the number in its project of a new row of a table. Invalid if the
-// project has as many rows as it may.
+// number returns the IID of a new row of a table. Invalid if the project has the
+// maximum number of rows.
 func number(ctx context.Context, tx *db.Tx, table string, projectID int64, most int, what string) (int64, error) {
 	n, err := countRows(ctx, tx, table, projectID)
 	if err != nil {

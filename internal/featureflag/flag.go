@@ -36,10 +36,10 @@ const (
 	maxDescription = 255
 )
 
-// Status limits a list to flags that are switched on or off.
+// Status limits a list to enabled or disabled flags.
 type Status string
 
-// The values.
+// The statuses.
 const (
 	AnyStatus Status = ""
 	Enabled   Status = "enabled"
@@ -72,7 +72,7 @@ func (s *Service) Flag(ctx context.Context, by actor.Actor, ref project.Ref, nam
 	return s.find(ctx, s.DB, in.ID, name)
 }
 
-// FlagByIID is Flag by the number of the flag in its project.
+// FlagByIID returns a flag by its IID. Developers and above. NotFound, Forbidden.
 func (s *Service) FlagByIID(ctx context.Context, by actor.Actor, ref project.Ref, iid int64) (*Flag, error) {
 	in, err := s.reader(ctx, by, ref)
 	if err != nil {
@@ -93,7 +93,7 @@ func (s *Service) find(ctx context.Context, q db.Q, projectID int64, name string
 	return f, fillStrategies(ctx, q, []*Flag{f})
 }
 
-// Change is what is to change in a flag; nil leaves the present value.
+// Change lists changes to a flag; nil keeps the current value.
 type Change struct {
 	Name        *string
 	Description *string
@@ -210,7 +210,7 @@ func (f *Flag) target() audit.Target {
 	return audit.Target{Type: "Operations::FeatureFlag", ID: f.ID, Details: f.Name}
 }
 
-// maxSummary is the longest text of strategies in an audit event, in bytes.
+// maxSummary is the maximum length of strategies in an audit event, in bytes.
 const maxSummary = 1000
 
 // summary describes the strategies for audit events.
@@ -234,7 +234,7 @@ func (f *Flag) summary() string {
 
 var namePattern = regexp.MustCompile(`^[a-z]([-_a-z0-9]*[a-z0-9])?$`)
 
-// apply changes a flag and checks it.
+// apply applies a change to a flag and validates the flag.
 func (s *Service) apply(ctx context.Context, q db.Q, f *Flag, c Change) error {
 	patch.Set(&f.Name, c.Name)
 	patch.Set(&f.Description, c.Description)

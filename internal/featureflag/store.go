@@ -25,8 +25,8 @@ func findFlagByIID(ctx context.Context, q db.Q, projectID, iid int64) (*Flag, er
 	return scanFlag(q.QueryRowContext(ctx, `SELECT `+flagColumns+` FROM feature_flags f WHERE f.project_id = ? AND f.iid = ?`, projectID, iid))
 }
 
-// listFlags reads one page. A project has at most maxFlags flags, so the filter
-// needs no index of its own.
+// listFlags reads one page. A project has at most maxFlags flags, so the filter has
+// no index.
 func listFlags(ctx context.Context, d *db.DB, projectID int64, status Status, p db.Paging) (db.Page[*Flag], error) {
 	var w db.Where
 	w.And(`f.project_id = ?`, projectID)
@@ -58,8 +58,8 @@ func nextIID(ctx context.Context, q db.Q, table string, projectID int64) (iid in
 	return iid, err
 }
 
-// flagsSize returns the size of the strategies and scopes of all flags of a
-// project. Each row counts a few bytes more.
+// flagsSize returns the size of the strategies and scopes of all flags of a project,
+// with a fixed overhead for each row.
 func flagsSize(ctx context.Context, q db.Q, projectID int64) (size int64, err error) {
 	err = q.QueryRowContext(ctx, `
 		SELECT (SELECT coalesce(sum(length(s.parameters) + coalesce(length(l.user_xids), 0) + 32), 0)
@@ -140,8 +140,8 @@ func fillSome(ctx context.Context, q db.Q, flags []*Flag) error {
 	return err
 }
 
-// saveStrategies makes the rows of a flag's strategies as they are in f. Before,
-// they were as in was.
+// saveStrategies stores the strategies of a flag; was are the strategies that are
+// stored.
 func saveStrategies(ctx context.Context, q db.Q, f *Flag, was []*Strategy) error {
 	kept := map[int64]bool{}
 	for _, st := range f.Strategies {
@@ -224,8 +224,8 @@ func findUserListByID(ctx context.Context, q db.Q, projectID, id int64) (*UserLi
 	return scanUserList(q.QueryRowContext(ctx, `SELECT `+listColumns+` FROM feature_flag_user_lists l WHERE l.project_id = ? AND l.id = ?`, projectID, id))
 }
 
-// listUserLists reads one page. A project has at most maxLists lists, so the
-// search needs no index of its own.
+// listUserLists reads one page. A project has at most maxLists lists, so the search
+// has no index.
 func listUserLists(ctx context.Context, d *db.DB, projectID int64, search string, p db.Paging) (db.Page[*UserList], error) {
 	var w db.Where
 	w.And(`l.project_id = ?`, projectID)
@@ -274,7 +274,7 @@ func saveClient(ctx context.Context, q db.Q, projectID int64, digest, sealed str
 	return err
 }
 
-// clientRow is what a poll of a client needs.
+// clientRow has the columns that a poll of a client needs.
 type clientRow struct {
 	digest   string
 	revision int64

@@ -41,7 +41,7 @@ const (
 	InUserList      = "gitlabUserList"
 )
 
-// strategies has the parameters of each strategy. All are needed.
+// strategies lists the parameters of each strategy. All are required.
 var strategies = map[string][]string{
 	AllUsers: {}, InUserList: {}, PercentOfUsers: {"groupId", "percentage"}, FlexibleRollout: {"groupId", "rollout", "stickiness"}, UserIDs: {"userIds"},
 }
@@ -54,8 +54,8 @@ const (
 	maxUserIDs     = 64 << 10 // bytes of a list
 )
 
-// StrategyChange adds a strategy, or changes or removes the one with an ID. Nil
-// leaves the present value.
+// StrategyChange adds a strategy, or changes or removes the strategy with the ID.
+// Nil keeps the current value.
 type StrategyChange struct {
 	ID         *int64
 	Name       *string
@@ -65,7 +65,7 @@ type StrategyChange struct {
 	Remove     bool
 }
 
-// ScopeChange adds a scope, or changes or removes the one with an ID.
+// ScopeChange adds a scope, or changes or removes the scope with the ID.
 type ScopeChange struct {
 	ID          *int64
 	Environment *string
@@ -73,7 +73,7 @@ type ScopeChange struct {
 }
 
 func (s *Service) applyStrategies(ctx context.Context, q db.Q, f *Flag, changes []StrategyChange) ([]*Strategy, error) {
-	if len(changes) > 2*maxStrategies { // each may take a query
+	if len(changes) > 2*maxStrategies { // each may need a query
 		return nil, errs.Invalid("A feature flag has at most %d strategies", maxStrategies)
 	}
 	list := slices.Clone(f.Strategies)
@@ -131,8 +131,8 @@ func (s *Service) applyStrategy(ctx context.Context, q db.Q, projectID int64, st
 	return st.applyScopes(c.Scopes)
 }
 
-// readParameters reads an object of texts. Clients send it as JSON or as a text
-// with JSON in it.
+// readParameters parses an object of strings. Clients send it as JSON or as a string
+// that contains JSON.
 func readParameters(raw json.RawMessage) (map[string]string, error) {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
@@ -188,7 +188,8 @@ func percent(text string) bool {
 	return err == nil && n <= 100
 }
 
-// checkUserIDs returns what is wrong with a list of user IDs; empty if nothing is.
+// checkUserIDs returns the error message for a list of user IDs; empty if it is
+// valid.
 func checkUserIDs(text string) string {
 	if len(text) > maxUserIDs {
 		return "is too long (maximum is " + strconv.Itoa(maxUserIDs) + " bytes)"
@@ -234,8 +235,8 @@ func (st *Strategy) applyScopes(changes []ScopeChange) error {
 	return nil
 }
 
-// applies reports whether a strategy is for an environment. Asterisks stand for
-// any text.
+// applies reports whether a strategy applies to an environment. Asterisks match any
+// text.
 func (st *Strategy) applies(environment string) bool {
 	return slices.ContainsFunc(st.Scopes, func(sc *Scope) bool { return glob.Wild(sc.Environment, environment) })
 }

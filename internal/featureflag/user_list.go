@@ -28,8 +28,8 @@ type UserList struct {
 
 const maxLists = 1000 // of a project
 
-// UserLists lists the lists of a project whose name contains a text. Developers
-// and above. NotFound, Forbidden.
+// UserLists returns the user lists of a project whose name contains a text.
+// Developers and above. NotFound, Forbidden.
 func (s *Service) UserLists(ctx context.Context, by actor.Actor, ref project.Ref, search string, p db.Paging) (db.Page[*UserList], error) {
 	in, err := s.reader(ctx, by, ref)
 	if err != nil {
@@ -52,7 +52,7 @@ func (s *Service) UserList(ctx context.Context, by actor.Actor, ref project.Ref,
 	return l, db.NotFound(err, "")
 }
 
-// UserListChange is what is to change in a list; nil leaves the present value.
+// UserListChange lists changes to a user list; nil keeps the current value.
 type UserListChange struct{ Name, UserIDs *string }
 
 func (l *UserList) apply(c UserListChange) error {
