@@ -73,7 +73,7 @@ type Deps struct {
 	Log   *slog.Logger
 	Now   func() time.Time
 	Name  string // of the instance, used as the sender's name
-	Host  string // of the sender's address and of message ids, unless the query names another
+	Host  string // of the sender's address and of message IDs, unless the query of URL sets another
 	Site  string // the external URL
 
 	// TLS replaces the TLS configuration in tests.
@@ -86,7 +86,7 @@ type Sender struct {
 	layouts *layouts
 }
 
-// tries keeps an email for about a day while the mail server is unreachable.
+// tries is the number of delivery attempts. Together they take about a day.
 const tries = 14
 
 // Lane is the queue lane of emails. They do not wait for other background jobs,
@@ -152,9 +152,8 @@ func (s *Sender) Ping(ctx context.Context) error {
 // place is the encryption context of queued emails. It is stored.
 const place = "mail/letter"
 
-// delivery is the background job that sends one email. The message ID is made
-// of its ID, so that mail programs recognize an email that is sent twice after
-// a crash.
+// delivery is the background job that sends one email. The message ID contains its
+// ID, so that mail programs recognize an email that is sent twice after a crash.
 type delivery struct {
 	ID     string `json:"id"`
 	Sealed string `json:"letter"`
@@ -185,11 +184,10 @@ func (s *Sender) deliver(ctx context.Context, w delivery) error {
 // whether it accepted the email.
 var ErrUnclear = errors.New("the connection was lost before the mail server confirmed the email")
 
-// Send sends an email now. The message ID is made of id. begin is called when
-// the connection is open, before the email is transferred: it may record the
-// attempt, and an error stops it. Invalid if the mail server rejects the email
-// permanently; ErrUnclear; any other error means that the email was not sent
-// and can be retried.
+// Send sends an email now. The message ID contains id. begin is called when the
+// connection is open, before the email is transferred: it may record the attempt,
+// and an error aborts it. Invalid if the mail server rejects the email permanently;
+// ErrUnclear; any other error means that the email was not sent and can be retried.
 func (s *Sender) Send(ctx context.Context, id string, l Email, begin func(context.Context) error) error {
 	server, err := url.Parse(s.URL)
 	if err != nil {

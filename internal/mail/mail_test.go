@@ -117,7 +117,7 @@ func TestUndone(t *testing.T) {
 	}
 }
 
-// TestRefused lets the server refuse once for a while and once for good.
+// TestRefused lets the server reject an email temporarily and then permanently.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t).Open(t)

@@ -71,7 +71,7 @@ func Start(t testing.TB) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	web := httptest.NewTLSServer(nil) // it has a certificate that is good for a test
+	web := httptest.NewTLSServer(nil) // provides a certificate for tests
 	defer web.Close()
 	roots := x509.NewCertPool()
 	roots.AddCert(web.Certificate())
@@ -92,7 +92,7 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// URL is the value of smtp_url for this server.
+// URL returns the value of smtp_url for this server.
 func (s *Server) URL() string {
 	if s.Password != "" {
 		return "smtp://forge:" + s.Password + "@" + s.listener.Addr().String()
@@ -100,14 +100,16 @@ func (s *Server) URL() string {
 	return "smtp://" + s.listener.Addr().String() + "?from=forge@example.org"
 }
 
-// Refuse replies to the next attempts to deliver an email with these lines.
+// Refuse makes the server reply to the next attempts to deliver an email with these
+// lines.
 func (s *Server) Refuse(lines ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refusals = append(s.refusals, lines...)
 }
 
-// Vanish accepts the next email and closes the connection without a reply.
+// Vanish makes the server accept the next email and close the connection without a
+// reply.
 func (s *Server) Vanish() { s.vanish.Store(true) }
 
 // Emails returns all emails that were received.
