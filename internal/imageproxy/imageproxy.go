@@ -1,8 +1,9 @@
-// Package imageproxy fetches images of other sites for pages of this one, so that
-// browsers of readers send them no requests.
+// Package imageproxy fetches images from other sites, so that the browsers of
+// readers do not send requests to those sites.
 //
-// The URL of an image is signed: only URLs that occur in a text are fetched. Images are checked by their content, kept in the object storage
-// and served with headers under which no browser runs anything that is in them.
+// The URL of an image is signed, so that only URLs that occur in a text are fetched.
+// Images are checked by their content, stored in the object storage, and served with
+// headers that prevent browsers from executing scripts in them.
 package imageproxy
 
 import (
@@ -28,36 +29,35 @@ import (
 )
 
 const (
-	// MaxSize is the largest image.
+	// MaxSize is the maximum size of an image in bytes.
 	MaxSize = 10 << 20
-	// maxURL is the longest address that is rewritten. In hexadecimal digits it
-	// still fits in the address of a request.
+	// maxURL is the maximum length of a URL that is rewritten. Encoded as
+	// hexadecimal digits, it still fits in a request URL.
 	maxURL = 2000
-	// maxStored is how many bytes of images are kept.
+	// maxStored is the maximum total size of stored images in bytes.
 	maxStored = 1 << 30
 	// freshFor is how long an image is served before it is fetched again.
 	freshFor = 24 * time.Hour
-	// keptFor is how long an image that is not fetched again is kept.
+	// keptFor is how long an image is stored that is not fetched again.
 	keptFor = 7 * 24 * time.Hour
-	// failedFor is how long an address that gave no image is not asked again.
+	// failedFor is how long a URL without a valid image is not fetched again.
 	failedFor = 5 * time.Minute
-	// Prefix is what the keys of kept images start with. They are a cache, which
-	// backups leave out.
+	// Prefix is the prefix of the keys of stored images. They are a cache, which is
+	// not part of backups.
 	Prefix = "image_proxy/"
 )
 
-// fetches is how many images one caller may have fetched. Images that are kept
-// count for nothing.
+// fetches limits the fetches on behalf of one caller. Stored images do not count.
 var fetches = limit.Rate{Name: "image_proxy", Requests: 120, Period: time.Minute}
 
-// Policy is what the settings say.
+// Policy has the settings of the proxy.
 type Policy struct {
 	Enabled bool
-	Local   bool     // images of loopback and private addresses are fetched too
-	Allowed []string // hosts that browsers ask themselves, such as "example.org" or "*.example.org"
+	Local   bool     // images on loopback and private addresses are fetched too
+	Allowed []string // hosts that browsers load images from directly, such as "example.org" or "*.example.org"
 }
 
-// Deps are what the proxy needs.
+// Deps are the dependencies of the service.
 type Deps struct {
 	Store  blob.Store
 	Key    []byte // of signatures
@@ -68,18 +68,18 @@ type Deps struct {
 	Now    func() time.Time
 }
 
-// Service is the proxy.
+// Service is the image proxy.
 type Service struct {
 	Deps
 	share *limit.Share
 
 	mu      sync.Mutex
 	flights map[string]*flight
-	failed  *lru.Map[string, time.Time] // when addresses gave no image
-	stored  int64                       // bytes that are kept, about
+	failed  *lru.Map[string, time.Time] // when fetches failed
+	stored  int64                       // approximate size of the stored images in bytes
 }
 
-// flight is a fetch that is under way.
+// flight is a fetch in progress.
 type flight struct {
 	done  chan struct{}
 	image *Image
@@ -101,9 +101,9 @@ func New(d Deps) *Service {
 	}
 }
 
-// Rewriter returns a function that gives the address from which pages load an
-// image: that of this proxy, the address itself for this site and for hosts that
-// are allowed, or an empty one for an image that is not to be loaded.
+// Rewriter returns a function that returns the URL from which pages load an image: a
+// URL of this proxy, the URL itself for this site and for allowed hosts, or an empty
+// string for an image that must not be loaded.
 func (s *Service) Rewriter(ctx context.Context) (func(address string) string, error) {
 	policy, err := s.Policy(ctx)
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *Service) Rewriter(ctx context.Context) (func(address string) string, er
 	}
 	return func(address string) string {
 		if rest, ok := strings.CutPrefix(address, s.Site+"/"); ok {
-			// Browsers take a second slash, of either kind, for the start of a host.
+			// Browsers treat a second slash or a backslash as the start of a host.
 			return "/" + strings.TrimLeft(rest, `/\`)
 		}
 		if len(address) > 1 && strings.Trim(address[:2], `/\`) == "" {
@@ -134,7 +134,7 @@ func (s *Service) Rewriter(ctx context.Context) (func(address string) string, er
 	}, nil
 }
 
-// allows reports whether browsers may load images of a host themselves.
+// allows reports whether browsers may load images from a host directly.
 func (p Policy) allows(host string) bool {
 	return slices.ContainsFunc(p.Allowed, func(a string) bool {
 		if below, ok := strings.CutPrefix(a, "*"); ok {
@@ -144,7 +144,7 @@ func (p Policy) allows(host string) bool {
 	})
 }
 
-// Sources returns the allowed hosts in the form of a content security policy.
+// Sources returns the allowed hosts as sources of a content security policy.
 func (s *Service) Sources(ctx context.Context) (string, error) {
 	policy, err := s.Policy(ctx)
 	if err != nil || len(policy.Allowed) == 0 {
@@ -163,9 +163,9 @@ func (s *Service) sign(address string) string {
 	return hex.EncodeToString(mac.Sum(nil)[:20])
 }
 
-// Get returns the image of a signed address for a caller, who is a user or an IP
-// address. NotFound: the signature is wrong, the proxy is switched off, or there
-// is no image. limit.Refused: the caller has had too many images fetched.
+// Get returns the image of a signed URL to a caller, which is a user or an IP
+// address. NotFound if the signature is wrong, the proxy is disabled or there is no
+// valid image. limit.Refused if the caller has exceeded the limit of fetches.
 func (s *Service) Get(ctx context.Context, signature, address, caller string) (*Image, error) {
 	raw, err := hex.DecodeString(address)
 	if err != nil || len(raw) > maxURL || subtle.ConstantTimeCompare([]byte(s.sign(string(raw))), []byte(signature)) != 1 {
@@ -188,7 +188,7 @@ func (s *Service) Get(ctx context.Context, signature, address, caller string) (*
 
 func key(name string) string { return Prefix + name[:2] + "/" + name[2:] }
 
-// read returns an image that is kept, nil if there is none or it is old.
+// read returns a stored image; nil if there is none or it is old.
 func (s *Service) read(ctx context.Context, name string) (*Image, error) {
 	object, err := s.Store.Get(ctx, key(name))
 	if errs.Is(err, errs.KindNotFound) {
@@ -223,7 +223,7 @@ func (s *Service) join(ctx context.Context, name, address, caller string, policy
 		}
 		f = &flight{done: make(chan struct{})}
 		s.flights[name] = f
-		// It is kept for others when the first one leaves.
+		// The fetch continues for others if the first caller leaves.
 		go s.fly(context.WithoutCancel(ctx), f, name, address, policy)
 	}
 	s.mu.Unlock()
@@ -277,7 +277,7 @@ func (s *Service) fetch(ctx context.Context, name, address string, policy Policy
 }
 
 // Sweep removes images that have not been fetched again for a week, and then the
-// oldest ones until the rest takes at most nine tenths of the room.
+// oldest until the rest is at most nine tenths of maxStored.
 func (s *Service) Sweep(ctx context.Context) error {
 	var list []blob.Info
 	var total int64

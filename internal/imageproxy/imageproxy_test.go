@@ -31,7 +31,7 @@ func picture(t *testing.T) []byte {
 	return b.Bytes()
 }
 
-// bomb is a PNG of some bytes that says it has as many pixels as given.
+// bomb returns a small PNG that declares a number of pixels.
 func bomb(t *testing.T, width, height uint32) []byte {
 	t.Helper()
 	b := picture(t)
@@ -41,7 +41,7 @@ func bomb(t *testing.T, width, height uint32) []byte {
 	return b
 }
 
-// proxy returns a proxy and the policy that it reads.
+// proxy returns a proxy and its policy.
 func proxy(t *testing.T) (*Service, *Policy) {
 	t.Helper()
 	store, err := blob.Open(t.Context(), "", t.TempDir())
@@ -56,7 +56,7 @@ func proxy(t *testing.T) (*Service, *Policy) {
 	}), policy
 }
 
-// get asks for an image as a page does.
+// get requests an image like a page does.
 func get(t *testing.T, s *Service, address string) (*Image, error) {
 	t.Helper()
 	lead, err := s.Rewriter(t.Context())
@@ -95,7 +95,7 @@ func TestGet(t *testing.T) {
 			http.NotFound(w, r)
 			return
 		}
-		w.Header().Set("Content-Type", "image/png") // no one asks for that
+		w.Header().Set("Content-Type", "image/png") // the content type is ignored
 		_, _ = w.Write([]byte(body))
 	}))
 	defer site.Close()
@@ -112,7 +112,7 @@ func TestGet(t *testing.T) {
 			t.Errorf("%s: %v, %v", path, got, err)
 		}
 	}
-	// What is kept, and what is no image, is not asked for again.
+	// Stored images and failed fetches are not fetched again.
 	before := asked.Load()
 	for _, path := range []string{"/a.png", "/wrong.png"} {
 		if got, err := get(t, s, site.URL+path); path == "/a.png" && (err != nil || string(got.Content) != answers[path]) {
@@ -122,18 +122,18 @@ func TestGet(t *testing.T) {
 	if asked.Load() != before {
 		t.Error("a site was asked twice for an image")
 	}
-	// After a day it is.
+	// After a day, images are fetched again.
 	s.Now = func() time.Time { return time.Now().Add(25 * time.Hour) }
 	if _, err := get(t, s, site.URL+"/a.png"); err != nil || asked.Load() != before+1 {
 		t.Errorf("an old image was not fetched again: %v", err)
 	}
-	// Local addresses are closed unless the setting opens them.
+	// Local addresses are refused unless the setting allows them.
 	s, policy := proxy(t)
 	policy.Local = false
 	if got, err := get(t, s, site.URL+"/a.png"); !errs.Is(err, errs.KindNotFound) {
 		t.Errorf("a local address: %v, %v", got, err)
 	}
-	// A signature is for one address, and the switch turns all off.
+	// A signature is valid for one URL, and the setting disables the proxy.
 	policy.Local = true
 	if _, err := s.Get(t.Context(), s.sign("http://a/"), fmt.Sprintf("%x", "http://b/"), "1"); !errs.Is(err, errs.KindNotFound) {
 		t.Errorf("a wrong signature: %v", err)
@@ -144,8 +144,8 @@ func TestGet(t *testing.T) {
 	}
 }
 
-// TestBudget: one caller cannot have any number of addresses fetched, and those
-// who wait for one image wait for one request.
+// TestBudget checks that the fetches of a caller are limited, and that callers that
+// wait for the same image share one request.
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	s, policy := proxy(t)
@@ -248,7 +248,7 @@ func TestSweep(t *testing.T) {
 	if s.stored != 0 {
 		t.Errorf("%d bytes are counted", s.stored)
 	}
-	// When there is no room, images are passed on.
+	// If the storage limit is reached, images are served but not stored.
 	s.Now, s.stored = time.Now, maxStored
 	if got, err := get(t, s, site.URL+"/9"); err != nil || got == nil || count() != 0 {
 		t.Errorf("without room: %v, %v", got, err)

@@ -12,15 +12,15 @@ import (
 	"net/http"
 )
 
-// maxPixels is how many pixels an image may have: a small file can unpack to more
-// than a browser bears.
+// maxPixels is the maximum number of pixels of an image: a small file can expand to
+// more than a browser can display.
 const maxPixels = 100_000_000
 
-// SVG is the type of images that are XML.
+// SVG is the content type of SVG images.
 const SVG = "image/svg+xml"
 
-// Kind is the type of an image by its content, empty for what is none or has too
-// many pixels. What a server says of its file is not asked.
+// Kind returns the content type of an image; empty if the content is not an image or
+// has too many pixels. The Content-Type header of the server is ignored.
 func Kind(content []byte) string {
 	var size func(io.Reader) (image.Config, error)
 	kind := http.DetectContentType(content)
@@ -75,8 +75,8 @@ func webpConfig(r io.Reader) (c image.Config, err error) {
 	return c, nil
 }
 
-// bmpConfig reads the size of a bitmap. A height below zero is that of rows from
-// top to bottom.
+// bmpConfig reads the size of a bitmap. A negative height means that rows are stored
+// from top to bottom.
 func bmpConfig(r io.Reader) (c image.Config, err error) {
 	var h [26]byte
 	if _, err := io.ReadFull(r, h[:]); err != nil {
@@ -87,8 +87,8 @@ func bmpConfig(r io.Reader) (c image.Config, err error) {
 	return c, nil
 }
 
-// isSVG reports whether the first element of a document is svg. Before it there
-// may be a declaration, a document type and comments.
+// isSVG reports whether the root element of a document is svg. A declaration, a
+// document type and comments may precede it.
 func isSVG(content []byte) bool {
 	content = bytes.TrimPrefix(content, []byte("\ufeff"))
 	for {
