@@ -1,7 +1,7 @@
 // Package codeowners parses CODEOWNERS files and finds the owners of paths.
 //
-// The file comes from a repository, where anyone who can push writes it. Its
-// size, the number of its entries and the time of matching are limited.
+// Anyone who can push can write the file, so its size, the number of its entries and
+// the time of matching are limited.
 package codeowners
 
 import (
@@ -11,26 +11,26 @@ import (
 	"unicode"
 )
 
-// Paths are the places of the file in a repository, in the order in which they
+// Paths returns the paths of the file in a repository, in the order in which they
 // are searched.
 func Paths() []string { return []string{"CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS"} }
 
-// The limits of a file. What is beyond them is left out.
+// The limits of a file. What exceeds them is ignored.
 const (
-	// MaxSize is the number of bytes of a file that are read.
+	// MaxSize is the maximum number of bytes that are read.
 	MaxSize    = 256 << 10
-	maxEntries = 2000 // and headings
+	maxEntries = 2000 // entries and headings
 	maxOwners  = 100  // of an entry
 	maxPattern = 1024 // bytes of a pattern
 	maxName    = 255  // bytes of the name of a section
-	// MaxApprovals is the largest number of approvals that a section requires.
+	// MaxApprovals is the maximum number of approvals that a section can require.
 	MaxApprovals = 100
 )
 
 // File is a parsed CODEOWNERS file.
 type File struct {
 	Sections []*Section
-	byName   map[string]*Section // by lower-case name
+	byName   map[string]*Section // by lowercase name
 }
 
 // Section is a group of entries. The entries before the first heading are in a
@@ -38,9 +38,9 @@ type File struct {
 type Section struct {
 	Name      string
 	Optional  bool  // approvals are not required
-	Approvals int64 // that each rule of the section requires
+	Approvals int64 // required by each rule of the section
 	Entries   []*Entry
-	owners    []string // of entries that name none
+	owners    []string // default owners of the entries
 }
 
 // Required returns the number of approvals that a rule of the section requires.
@@ -51,10 +51,10 @@ func (s *Section) Required() int64 {
 	return s.Approvals
 }
 
-// Entry is a line of a file: a pattern with the owners of the paths that match.
+// Entry is a line of a file: a pattern, and the owners of the paths that match.
 type Entry struct {
 	Section *Section
-	Pattern string // as it was written
+	Pattern string // as in the file
 	Owners  Owners
 	exclude bool
 	parts   []string
@@ -71,7 +71,7 @@ type Owners struct {
 // Empty reports whether there are no owners.
 func (o Owners) Empty() bool { return len(o.Names)+len(o.Emails)+len(o.Roles) == 0 }
 
-// Parse reads a file. Lines that are not valid are left out.
+// Parse parses a file. Invalid lines are ignored.
 func Parse(text string) *File {
 	if len(text) > MaxSize {
 		text = text[:MaxSize]
@@ -105,7 +105,7 @@ func Parse(text string) *File {
 	return f
 }
 
-// section returns the section with a name; case does not matter.
+// section returns the section with a name, ignoring case.
 func (f *File) section(name string) *Section {
 	key := strings.ToLower(name)
 	if s := f.byName[key]; s != nil {
@@ -119,7 +119,7 @@ func (f *File) section(name string) *Section {
 	return s
 }
 
-// heading reads a line like ^[Name][2] @owner.
+// heading parses a line like ^[Name][2] @owner.
 func heading(line string) (s Section, ok bool) {
 	line, s.Optional = strings.CutPrefix(line, "^")
 	if !strings.HasPrefix(line, "[") {
@@ -145,13 +145,13 @@ func heading(line string) (s Section, ok bool) {
 	return s, true
 }
 
-// add adds an entry. One with the same pattern replaces the one before it.
+// add adds an entry. It replaces an earlier entry with the same pattern.
 func (s *Section) add(e *Entry) {
 	s.Entries = slices.DeleteFunc(s.Entries, func(was *Entry) bool { return was.Pattern == e.Pattern && was.exclude == e.exclude })
 	s.Entries = append(s.Entries, e)
 }
 
-// entry reads a line with a pattern and owners; nil if it is not valid.
+// entry parses a line with a pattern and owners; nil if it is not valid.
 func entry(in *Section, line string) *Entry {
 	e := &Entry{Section: in}
 	line, e.exclude = strings.CutPrefix(line, "!")
@@ -177,7 +177,7 @@ func entry(in *Section, line string) *Entry {
 	return e
 }
 
-// words returns the words of a text up to a comment.
+// words returns the words of a line before a comment.
 func words(text string) []string {
 	list := strings.Fields(text)
 	if at := slices.IndexFunc(list, func(word string) bool { return word[0] == '#' }); at >= 0 {
@@ -186,7 +186,7 @@ func words(text string) []string {
 	return list[:min(len(list), maxOwners)]
 }
 
-// parseOwners reads references to owners. Other words are left out.
+// parseOwners parses references to owners. Other words are ignored.
 func parseOwners(list []string) (o Owners) {
 	add := func(to *[]string, word string) {
 		if !slices.Contains(*to, word) {
@@ -211,11 +211,11 @@ func parseOwners(list []string) (o Owners) {
 	return o
 }
 
-// maxSteps bounds the work of finding the owners of paths: about a second.
+// maxSteps limits the time to find the owners of paths to about a second.
 const maxSteps = 100_000_000
 
-// Owning returns the entries that own a path, at most one of each section: the
-// last that matches, unless an exclusion matches. The path has no leading slash.
+// Owning returns the entries that own a path, at most one of each section: the last
+// match, unless an exclusion matches. The path has no leading slash.
 func (f *File) Owning(path string) []*Entry {
 	steps := maxSteps
 	return f.owning(path, &steps)
@@ -253,8 +253,8 @@ type OwnedPath struct {
 	Entries []*Entry
 }
 
-// OwnedPaths returns which of the paths have owners. ok is false if that is too
-// much work, which the caller must treat as if all had some.
+// OwnedPaths returns the paths that have owners. ok is false if the step limit is
+// exceeded; the caller must then treat all paths as owned.
 func (f *File) OwnedPaths(paths []string) (list []OwnedPath, ok bool) {
 	steps := maxSteps
 	for _, path := range paths {
@@ -268,9 +268,9 @@ func (f *File) OwnedPaths(paths []string) (list []OwnedPath, ok bool) {
 	return list, true
 }
 
-// Matching returns the entries that own any of the paths, in the order of the
-// file. If that is too much work, it returns all entries with owners: a file
-// cannot be made so expensive that owners are not asked.
+// Matching returns the entries that own any of the paths, in the order of the file.
+// If the step limit is exceeded, it returns all entries with owners, so that a slow
+// file cannot bypass approval by owners.
 func (f *File) Matching(paths []string) []*Entry {
 	owning, steps := map[*Entry]bool{}, maxSteps
 	for _, path := range paths {

@@ -98,8 +98,9 @@ config/db/nobody.md
 	}
 }
 
-// A section that occurs twice is required if one of both is, and a pattern that
-// occurs twice in a section has the owners of the last.
+// TestRepeated checks that a section that occurs twice is required if one of its
+// headings is, and that a pattern that occurs twice in a section has the last
+// owners.
 func TestRepeated(t *testing.T) {
 	t.Parallel()
 	f := Parse("^[A]\n*.a @one\n[a][2]\n*.a @two\n^[B]\nx @b\n^[b]\ny @b\n[broken\n[]\n[C]x @c\n")
@@ -135,7 +136,7 @@ func TestMatchName(t *testing.T) {
 	}
 }
 
-// The work of a hostile file is bounded.
+// TestHostile checks that the time to match a malicious file is limited.
 func TestHostile(t *testing.T) {
 	t.Parallel()
 	star := strings.Repeat("*a", 400)
@@ -153,7 +154,7 @@ func TestHostile(t *testing.T) {
 		paths[i] = strings.Repeat("aaaaaaaaaaaaaaaaaaaaaaaa/", 40) + strings.Repeat("a", 100)
 	}
 	start := time.Now()
-	if found := f.Matching(paths); len(found) < len(f.Sections[0].Entries)-1 { // the last line may be cut off
+	if found := f.Matching(paths); len(found) < len(f.Sections[0].Entries)-1 { // the last line may be truncated
 		t.Errorf("%d owners are asked", len(found))
 	}
 	if took := time.Since(start); took > time.Minute {

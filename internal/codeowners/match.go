@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// split returns the parts of a pattern, which are compared with the names of a
-// path. ** stands for any number of directories. A pattern without a leading
-// slash matches at any depth, one with a slash at the end everything below.
+// split returns the parts of a pattern, which are matched against the elements of a
+// path. ** matches any number of directories. A pattern without a leading slash
+// matches at any depth, and one with a trailing slash matches everything below.
 func split(pattern string) []string {
 	if pattern == "*" {
 		return []string{"**", "*"}
@@ -35,15 +35,15 @@ func split(pattern string) []string {
 	if below {
 		parts = append(parts, "**", "*")
 	}
-	if parts[len(parts)-1] == "**" { // at the end it stands for one name
+	if parts[len(parts)-1] == "**" { // at the end it matches one element
 		parts[len(parts)-1] = "*"
 	}
 	return parts
 }
 
-// matchParts compares the parts of a pattern with the names of a path. It takes
-// time in proportion to the product of both: only the last ** is tried again.
-// steps is what is left of the work that it may do.
+// matchParts matches the parts of a pattern against the elements of a path. The time
+// is proportional to the product of both lengths, because it backtracks only to the
+// last **. steps is the remaining number of steps.
 func matchParts(parts, names []string, steps *int) bool {
 	p, n := 0, 0
 	again, from := -1, 0
@@ -68,8 +68,8 @@ func matchParts(parts, names []string, steps *int) bool {
 	return p == len(parts)
 }
 
-// matchName compares a part of a pattern with a name: * stands for any text, ?
-// for a character, [a-z] for one of some characters.
+// matchName matches a part of a pattern against an element: * matches any text, ?
+// one character, and [a-z] one character of a class.
 func matchName(pattern, name string, steps *int) bool {
 	p, n := 0, 0
 	again, from := -1, 0
@@ -100,8 +100,8 @@ func matchName(pattern, name string, steps *int) bool {
 	return p == len(pattern)
 }
 
-// matchOne compares the first element of a pattern with the first character of a
-// name, and returns how many bytes each has.
+// matchOne matches the first element of a pattern against the first character of a
+// name, and returns the length of each in bytes.
 func matchOne(pattern, name string) (step, width int, ok bool) {
 	if pattern == "" {
 		return 0, 0, false
@@ -124,8 +124,8 @@ func matchOne(pattern, name string) (step, width int, ok bool) {
 	return size, width, want == r
 }
 
-// class compares a character with a class like [a-z] or [!a]; ok is false if it
-// is not closed.
+// class matches a character against a class like [a-z] or [!a]; ok is false if the
+// class is not closed.
 func class(pattern string, r rune) (step int, in, ok bool) {
 	i, not := 1, false
 	if i < len(pattern) && (pattern[i] == '!' || pattern[i] == '^') {
