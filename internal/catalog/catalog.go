@@ -23,11 +23,11 @@ import (
 	"svc/internal/semver"
 )
 
-// Limits of a version.
+// Limits of a published version.
 const (
 	MaxComponents  = 100
-	maxFile        = 1 << 20 // bytes of a component
-	maxDescription = 1 << 10 // bytes of its description
+	maxFile        = 1 << 20 // size of a component in bytes
+	maxDescription = 1 << 10 // size of its description in bytes
 )
 
 // Deps are the dependencies of the service.
@@ -81,7 +81,8 @@ type Input struct {
 	Required    bool   `json:"required,omitempty"`
 }
 
-// Listed reports whether a project is a catalog project, for actors who can see it.
+// Listed reports whether a project is in the catalog, for actors who can see the
+// project.
 func (s *Service) Listed(ctx context.Context, projectID int64) (bool, error) {
 	ok, err := hasResource(ctx, s.DB, projectID)
 	if err != nil {
@@ -90,9 +91,9 @@ func (s *Service) Listed(ctx context.Context, projectID int64) (bool, error) {
 	return ok, nil
 }
 
-// List adds a project to the catalog or removes it with its published versions.
-// Owners may; the project needs a description to be added. NotFound; Forbidden;
-// Unprocessable.
+// List adds a project to the catalog, or removes it with its published versions.
+// Requires Owner. NotFound; Forbidden; Unprocessable if a project without a
+// description is added.
 func (s *Service) List(ctx context.Context, by actor.Actor, ref project.Ref, on bool) error {
 	p, err := s.Projects.RequireChange(ctx, by, ref, project.CodePart, project.Owner)
 	if err != nil {
@@ -121,7 +122,7 @@ func (s *Service) List(ctx context.Context, by actor.Actor, ref project.Ref, on 
 }
 
 // Resources lists the projects in the catalog with a published version whose code
-// the actor can read, the newest release first. search is a part of the name.
+// the actor can read, newest release first. search is a part of the name.
 func (s *Service) Resources(ctx context.Context, by actor.Actor, search string, pg db.Paging) (db.Page[*Resource], error) {
 	seen, args := s.Projects.Readable(by, project.CodePart)
 	page, err := listResources(ctx, s.DB, seen, args, search, pg)
@@ -153,8 +154,8 @@ func (s *Service) Resources(ctx context.Context, by actor.Actor, search string, 
 	return out, nil
 }
 
-// Get returns a project in the catalog with its versions, the highest first, for
-// users who can read its code. NotFound.
+// Get returns a project in the catalog with its versions, highest first. The actor
+// must be able to read its code. NotFound.
 func (s *Service) Get(ctx context.Context, by actor.Actor, ref project.Ref) (*Resource, []*Version, error) {
 	p, err := s.Projects.ReadCode(ctx, by, ref)
 	if errs.IsRefusal(err) && !errs.Is(err, errs.KindNotFound) {
@@ -175,10 +176,9 @@ func (s *Service) Get(ctx context.Context, by actor.Actor, ref project.Ref) (*Re
 	return &Resource{Project: p, ReleasedAt: versions[0].CreatedAt, Latest: highest(versions)}, versions, nil
 }
 
-// Publish publishes the release of a version in the catalog. Developers and above
-// may; for a protected tag, those who may create it. NotFound if there is no such
-// release; Unprocessable if the project is not a catalog project, or has no valid
-// components.
+// Publish publishes the release of a version in the catalog. Requires Developer; for
+// a protected tag, permission to create it. NotFound if there is no such release;
+// Unprocessable if the project is not in the catalog or has no valid components.
 func (s *Service) Publish(ctx context.Context, by actor.Actor, ref project.Ref, version string) (*project.Project, *Version, error) {
 	p, err := s.Projects.RequireChange(ctx, by, ref, project.ReleasePart, project.Developer)
 	if err != nil {
@@ -230,7 +230,7 @@ func (s *Service) publish(ctx context.Context, by actor.Actor, p *project.Projec
 	return v, nil
 }
 
-// componentPath matches the files that are components.
+// componentPath matches the paths of component files.
 var componentPath = regexp.MustCompile(`^templates/([\w-]+)(?:\.yml|/template\.yml)$`)
 
 // readComponents reads the components of a commit.
@@ -287,7 +287,7 @@ type publishWork struct {
 // Kind implements queue.Work.
 func (publishWork) Kind() string { return "catalog_publish" }
 
-// ReleaseCreated publishes the release of a catalog project in the background.
+// ReleaseCreated queues a job that publishes the release of a catalog project.
 func (s *Service) ReleaseCreated(ctx context.Context, tx *db.Tx, c release.Change) error {
 	if _, ok := semver.Parse(c.Release.Tag); !ok {
 		return nil
@@ -306,7 +306,7 @@ func (s *Service) workPublish(ctx context.Context, w publishWork) error {
 		_, err = s.publish(ctx, by, p, r)
 	}
 	if errs.IsRefusal(err) {
-		return nil // it is not published: it can be, by the API, when it is corrected
+		return nil // a corrected release can be published with the API
 	}
 	return err
 }

@@ -27,8 +27,8 @@ type resourceRow struct {
 	releasedAt time.Time
 }
 
-// listResources lists the projects in the catalog that a condition on projects p
-// leaves.
+// listResources lists the projects in the catalog that match a condition on projects
+// p.
 func listResources(ctx context.Context, d *db.DB, seen string, args []any, search string, pg db.Paging) (db.Page[resourceRow], error) {
 	var w db.Where
 	// All releases with a version may have been deleted.
@@ -48,14 +48,14 @@ func listResources(ctx context.Context, d *db.DB, seen string, args []any, searc
 	}, pg)
 }
 
-// How many versions of a project are read, the newest ones: for its page, and for
-// the list of projects.
+// The maximum number of versions of a project that are read, newest first: for its
+// page, and for the list of projects.
 const (
 	maxVersions   = 1000
 	shownVersions = 50
 )
 
-// findVersions finds the newest versions of projects by the ID of the project.
+// findVersions finds the newest versions of projects, by project ID.
 func findVersions(ctx context.Context, q db.Q, most int, projects ...int64) (map[int64][]*Version, error) {
 	found := map[int64][]*Version{}
 	_, err := db.All(ctx, q, func(s db.Scanner) (*Version, error) {
@@ -73,7 +73,7 @@ func findVersions(ctx context.Context, q db.Q, most int, projects ...int64) (map
 	return found, err
 }
 
-// saveVersion writes a version, also if it was published before.
+// saveVersion inserts a version, or updates it if it was published before.
 func saveVersion(ctx context.Context, tx *db.Tx, projectID int64, r *release.Release, v *Version) error {
 	components, err := json.Marshal(v.Components)
 	if err != nil {

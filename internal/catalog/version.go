@@ -12,12 +12,12 @@ func toInput(i config.FormInput) Input {
 	return Input{Name: i.Name, Type: i.Kind, Description: i.Description, Default: i.Default, Required: i.Needed}
 }
 
-// clip shortens a description.
+// clip truncates a description to maxDescription bytes.
 func clip(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxDescription)], "")
 }
 
-// sortVersions puts the highest version first.
+// sortVersions sorts versions in descending order.
 func sortVersions(list []*Version) {
 	slices.SortStableFunc(list, func(a, b *Version) int {
 		x, _ := semver.Parse(a.Name)
@@ -26,8 +26,8 @@ func sortVersions(list []*Version) {
 	})
 }
 
-// highest returns the highest version that is no prerelease, or else the highest;
-// nil without versions.
+// highest returns the highest version that is not a prerelease; if all are
+// prereleases, the highest of them; nil for an empty list.
 func highest(list []*Version) *Version {
 	if len(list) == 0 {
 		return nil
