@@ -11,19 +11,19 @@ import (
 	"net/http"
 )
 
-// imageKind is a form of images that every browser shows and that can hold no
-// script.
+// imageKind is an image format that all browsers support and that cannot contain
+// scripts.
 type imageKind struct {
 	contentType string
 	extension   string
 }
 
-// maxSide is the width and height of an image in pixels: a small file can
-// unpack to more than a browser bears.
+// maxSide is the maximum width and height of an image in pixels: a small file can
+// expand to more than a browser can display.
 const maxSide = 8192
 
-// inspect finds out by its content what an image is, and says what is wrong
-// with one that cannot be accepted.
+// inspect detects the format of an image from its content. problem is the reason why
+// the image is not accepted; empty if it is.
 func inspect(image []byte) (kind imageKind, problem string) {
 	var width, height int
 	var err error
@@ -58,8 +58,9 @@ func inspect(image []byte) (kind imageKind, problem string) {
 
 var errNotWebP = errors.New("not a WebP image")
 
-// webpSize reads the size out of the three forms of WebP: lossy, lossless and
-// extended. https://developers.google.com/speed/webp/docs/riff_container
+// webpSize reads the dimensions of an image in one of the WebP formats: lossy,
+// lossless and extended. See
+// https://developers.google.com/speed/webp/docs/riff_container.
 func webpSize(b []byte) (width, height int, err error) {
 	const header = 30 // of RIFF, the first chunk, and its size in any form
 	if len(b) < header || string(b[:4]) != "RIFF" || string(b[8:12]) != "WEBP" {

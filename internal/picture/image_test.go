@@ -26,7 +26,7 @@ func flat(width, height int) image.Image {
 	return image.NewPaletted(image.Rect(0, 0, width, height), color.Palette{color.Black})
 }
 
-// webpImage is the start of an image of one of the three forms.
+// webpImage returns the start of an image in one of the WebP formats.
 func webpImage(form string, width, height int) []byte {
 	b := make([]byte, 40)
 	copy(b, "RIFF")

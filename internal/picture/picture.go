@@ -15,21 +15,21 @@ import (
 	"svc/internal/errs"
 )
 
-// File is a picture that someone sent.
+// File is an uploaded picture.
 type File struct {
-	Name string // as the sender calls it
+	Name string // file name that the client sent
 	Data io.Reader
 
-	image []byte // what Data gave, once Check has read it
+	image []byte // content of Data, set by Check
 	kind  imageKind
 }
 
-// MaxSize is the size of a picture in bytes; it fits into memory, so that it
-// can be looked at before it is stored.
+// MaxSize is the maximum size of a picture in bytes. Pictures are held in memory to
+// check them before they are stored.
 const MaxSize = 200 << 10
 
-// Check reads the picture and refuses what is none or too big: Invalid. A nil
-// file, for requests that bring none, is fine.
+// Check reads the picture and validates it. Invalid if it is too large or not a
+// supported image. A nil file is valid: the request contains no picture.
 func (f *File) Check() error {
 	if f == nil || f.image != nil {
 		return nil
@@ -49,8 +49,8 @@ func (f *File) Check() error {
 	return nil
 }
 
-// newName keeps the readable part of the sender's name, so that a saved
-// picture is recognised, and makes the rest.
+// newName returns a file name with the ASCII alphanumerics, hyphens and underscores
+// of the client's name, followed by a random part.
 func (f *File) newName() string {
 	stem := strings.Map(func(r rune) rune {
 		switch {
@@ -66,10 +66,10 @@ func (f *File) newName() string {
 	return stem + strings.ToLower(rand.Text()[:12]) + f.kind.extension
 }
 
-// Store stores the pictures of one kind of owner.
+// Store stores the pictures of one type of owner.
 type Store struct {
 	Blobs blob.Store
-	Owner string // user, group or project
+	Owner string // type of the owner: user, group, project or topic
 }
 
 // Put stores a checked picture and returns its name. Each picture has its own
@@ -83,14 +83,14 @@ func (s Store) Put(ctx context.Context, id int64, f *File) (name string, err err
 	return name, nil
 }
 
-// Open opens a picture; the caller closes it.
+// Open opens a picture. The caller must close it.
 func (s Store) Open(ctx context.Context, id int64, name string) (*blob.Object, error) {
 	return s.Blobs.Get(ctx, s.Key(id, name))
 }
 
-// Drop removes a picture that nothing refers to, even for a caller who has
-// gone away; an empty name is none. A failure costs room in the store and
-// nothing else, so it is not held against the change that was made.
+// Drop deletes a picture that is no longer referenced, even if ctx is canceled; an
+// empty name does nothing. Errors are ignored, because an unused file only takes
+// space.
 func (s Store) Drop(ctx context.Context, id int64, name string) {
 	if name != "" {
 		_ = s.Blobs.Delete(context.WithoutCancel(ctx), s.Key(id, name))
@@ -106,8 +106,8 @@ func (s Store) Replace(ctx context.Context, id int64, f *File, remove bool, save
 	}
 	name := ""
 	if f != nil {
-		// The file is stored first, because a row must refer to an existing file. A crash
-		// in between leaves an unused file.
+		// The file is stored first, because a row must refer to an existing file. A
+		// crash in between leaves an unused file.
 		var err error
 		if name, err = s.Put(ctx, id, f); err != nil {
 			return err
@@ -124,7 +124,7 @@ func (s Store) Replace(ctx context.Context, id int64, f *File, remove bool, save
 	return nil
 }
 
-// Key is where a picture is stored.
+// Key returns the key of a picture in the object storage.
 func (s Store) Key(id int64, name string) string {
 	return fmt.Sprintf("avatars/%s/%d/%s", s.Owner, id, name)
 }
