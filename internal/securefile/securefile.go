@@ -58,11 +58,11 @@ type File struct {
 	blob, sealedKey string
 }
 
-// Extension is what follows the last dot of the name; empty without one.
+// Extension returns the file name extension without the dot; empty if there is none.
 func (f *File) Extension() string { return strings.TrimPrefix(path.Ext(f.Name), ".") }
 
 const (
-	// MaxSize is the largest file, in bytes.
+	// MaxSize is the maximum size of a file in bytes.
 	MaxSize  = 5 << 20
 	maxFiles = 100 // of a project
 	maxName  = 255
@@ -70,7 +70,7 @@ const (
 
 var namePattern = regexp.MustCompile(`^[\w.-]+$`)
 
-// reader returns a project to those who may read its secure files: Developers and
+// reader returns a project if the actor may read its secure files: Developers and
 // above, and jobs. NotFound, Forbidden.
 func (s *Service) reader(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error) {
 	by, p, err := s.CI.JobOpens(ctx, by, ref)
@@ -83,8 +83,8 @@ func (s *Service) reader(ctx context.Context, by actor.Actor, ref project.Ref) (
 	return p, p.Enough(by, project.Developer)
 }
 
-// writer returns a project to those who may change its secure files: Maintainers
-// and above. NotFound, Forbidden.
+// writer returns a project if the actor may change its secure files: Maintainers and
+// above. NotFound, Forbidden.
 func (s *Service) writer(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error) {
 	by, p, err := s.CI.JobOpens(ctx, by, ref)
 	if err != nil {
@@ -122,8 +122,8 @@ func (s *Service) Get(ctx context.Context, by actor.Actor, ref project.Ref, id i
 	return f, db.NotFound(err, "Secure File")
 }
 
-// Open returns the content of a secure file, which the caller closes. Developers
-// and above. NotFound, Forbidden.
+// Open returns a secure file and its content, which the caller must close.
+// Developers and above. NotFound, Forbidden.
 func (s *Service) Open(ctx context.Context, by actor.Actor, ref project.Ref, id int64) (*File, io.ReadCloser, error) {
 	f, err := s.Get(ctx, by, ref, id)
 	if err != nil {
@@ -169,8 +169,8 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, ref project.Ref, n
 	digest := sha256.New()
 	var encrypted io.Reader
 	f.sealedKey, encrypted = s.Keys.SealStream(io.TeeReader(content, digest), f.blob)
-	// The file goes first: a row promises that it is there. If no row follows,
-	// the file is removed later.
+	// The file is stored first, because a row must refer to an existing file. If no
+	// row is inserted, the job removes the file later.
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error { return s.Queue.Add(ctx, tx, dropUnused{Key: f.blob}, queue.Delay(unusedAfter)) })
 	if err != nil {
 		return nil, fmt.Errorf("store secure file: %w", err)
@@ -204,8 +204,8 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, ref project.Ref, n
 	return f, nil
 }
 
-// unusedAfter is the time after which a file without a row is removed. No upload
-// takes as long.
+// unusedAfter is the time after which a file without a row is removed. It is longer
+// than any upload takes.
 const unusedAfter = 24 * time.Hour
 
 // Delete removes a secure file. Maintainers and above. NotFound, Forbidden.
@@ -254,7 +254,7 @@ func (s *Service) ProjectsDeleted(ctx context.Context, tx *db.Tx, gone []project
 	return nil
 }
 
-// dropUnused removes a file of which no row was made.
+// dropUnused is the background job that removes a file without a row.
 type dropUnused struct {
 	Key string `json:"key"`
 }
