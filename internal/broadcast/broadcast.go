@@ -1,5 +1,5 @@
-// Package broadcast manages messages of administrators that are shown on pages: as
-// a banner above the page, or as a notification in its corner.
+// Package broadcast manages broadcast messages, which administrators show on pages
+// as a banner at the top or as a notification in the corner.
 package broadcast
 
 import (
@@ -29,9 +29,9 @@ type Message struct {
 	EndsAt      time.Time
 	Type        Type
 	Theme       string
-	Color       string // stored and returned only
-	Font        string // stored and returned only
-	Path        string // pattern of the paths of pages; empty: all
+	Color       string // not used for rendering
+	Font        string // not used for rendering
+	Path        string // pattern for the paths of pages; empty for all
 	Levels      []int64
 	Dismissable bool
 	CreatedAt   time.Time
@@ -46,12 +46,12 @@ const (
 	Notification Type = "notification"
 )
 
-// Themes are the colors of messages.
+// Themes returns the color themes of messages.
 func Themes() []string {
 	return []string{"indigo", "light-indigo", "blue", "light-blue", "green", "light-green", "red", "light-red", "dark", "light"}
 }
 
-// Levels are the roles that a message can be limited to.
+// Levels returns the access levels that a message can be limited to.
 func Levels() []int64 { return []int64{10, 15, 20, 30, 40, 50} }
 
 // ActiveAt reports whether a message is shown at a time.
@@ -66,7 +66,7 @@ type Deps struct {
 	Now     func() time.Time
 }
 
-// Service manages the messages.
+// Service manages broadcast messages.
 type Service struct {
 	Deps
 	current *notice.Cache[struct{}, []*Message]
@@ -77,7 +77,7 @@ const (
 	maxMessages = 1000
 	maxText     = 10_000
 	maxField    = 255
-	// maxShown is how many messages are active at once.
+	// maxShown is the maximum number of messages that are active at once.
 	maxShown = 20
 )
 
@@ -89,7 +89,7 @@ func New(d Deps) *Service {
 	return s
 }
 
-// List lists all messages, the newest first. Everyone may.
+// List lists all messages, newest first. No permissions are required.
 func (s *Service) List(ctx context.Context, p db.Paging) (db.Page[*Message], error) {
 	page, err := list(ctx, s.DB, p)
 	if err != nil {
@@ -98,13 +98,13 @@ func (s *Service) List(ctx context.Context, p db.Paging) (db.Page[*Message], err
 	return page, nil
 }
 
-// Get returns a message. Everyone may. NotFound.
+// Get returns a message. No permissions are required. NotFound.
 func (s *Service) Get(ctx context.Context, id int64) (*Message, error) {
 	m, err := find(ctx, s.DB, id)
 	return m, db.NotFound(err, "")
 }
 
-// Change is what is to change in a message; nil leaves the present value.
+// Change lists changes to a message; nil keeps the current value.
 type Change struct {
 	Text        *string
 	StartsAt    *time.Time
@@ -164,7 +164,7 @@ func (m *Message) apply(c Change) error {
 	return wrong.Err()
 }
 
-// Create adds a message. Administrators only. Forbidden, Invalid.
+// Create adds a message. Requires an administrator. Forbidden, Invalid.
 func (s *Service) Create(ctx context.Context, by actor.Actor, c Change) (*Message, error) {
 	if err := requireAdmin(by); err != nil {
 		return nil, err
@@ -196,7 +196,7 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, c Change) (*Messag
 	return m, nil
 }
 
-// Update changes a message. Administrators only. Forbidden, NotFound, Invalid.
+// Update changes a message. Requires an administrator. Forbidden, NotFound, Invalid.
 func (s *Service) Update(ctx context.Context, by actor.Actor, id int64, c Change) (*Message, error) {
 	if err := requireAdmin(by); err != nil {
 		return nil, err
@@ -221,7 +221,7 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, id int64, c Change
 	return m, nil
 }
 
-// Delete removes a message. Administrators only. Forbidden, NotFound.
+// Delete removes a message. Requires an administrator. Forbidden, NotFound.
 func (s *Service) Delete(ctx context.Context, by actor.Actor, id int64) error {
 	if err := requireAdmin(by); err != nil {
 		return err
@@ -260,9 +260,9 @@ func (s *Service) record(ctx context.Context, tx *db.Tx, by actor.Actor, m *Mess
 	})
 }
 
-// Shown returns the messages of a page: those that are active, are for the path,
-// and are for the role of the visitor in the project or group of the page. The
-// level is 0 on other pages, and for visitors without a role. It is cached.
+// Shown returns the active messages for the path of a page and the access level of
+// the visitor in its project or group. The level is 0 on other pages and for
+// visitors without a role. The messages are cached.
 func (s *Service) Shown(ctx context.Context, path string, level int64) ([]*Message, error) {
 	now := s.Now()
 	all, err := s.current.Get(struct{}{}, func() ([]*Message, bool, error) {
@@ -281,8 +281,8 @@ func (s *Service) Shown(ctx context.Context, path string, level int64) ([]*Messa
 	return shown, nil
 }
 
-// on reports whether a message is for a path. Asterisks in the pattern stand for
-// any text.
+// on reports whether a message is for a path. Asterisks in the pattern match any
+// text.
 func (m *Message) on(path string) bool {
 	if m.Path == "" {
 		return true

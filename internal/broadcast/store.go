@@ -29,7 +29,7 @@ func list(ctx context.Context, d *db.DB, p db.Paging) (db.Page[*Message], error)
 	}, p)
 }
 
-// unended reads the messages that are or will be shown.
+// unended reads the messages that are active or will become active.
 func unended(ctx context.Context, q db.Q, now time.Time) ([]*Message, error) {
 	return db.All(ctx, q, scan, `SELECT `+columns+` FROM broadcast_messages m WHERE m.ends_at > ? ORDER BY m.ends_at, m.id LIMIT ?`, now, maxMessages)
 }
