@@ -1,5 +1,5 @@
-// Package upload keeps the files that descriptions and comments of a project link
-// to.
+// Package upload stores the files that are attached to the descriptions and comments
+// of a project.
 package upload
 
 import (
@@ -34,7 +34,7 @@ type Deps struct {
 // Service manages uploads.
 type Service struct{ Deps }
 
-// New returns the service and registers its background job.
+// New returns the service.
 func New(d Deps) *Service {
 	s := &Service{d}
 	return s
@@ -56,7 +56,8 @@ type Upload struct {
 // it may contain characters that end a link in Markdown or a path in a URL.
 func (u *Upload) Path() string { return "/uploads/" + u.Secret + "/" + url.PathEscape(u.Name) }
 
-// IsMedia reports whether a file is an image, audio or video, by its name.
+// IsMedia reports whether a file name has the extension of an image, audio or video
+// file.
 func IsMedia(name string) bool {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tiff", ".ico", ".mp4", ".m4v", ".mov", ".webm", ".ogv", ".mp3", ".oga", ".ogg", ".wav":
@@ -75,8 +76,8 @@ func keyOf(projectID int64, secret string) string {
 // MaxSize is the maximum size of a file in bytes.
 const MaxSize = 100 << 20
 
-// Add stores a file for a project. Every signed-in user who can see the project
-// may, whichever text they are writing. NotFound; Forbidden; TooLarge.
+// Add stores a file for a project. Every signed-in user who can see the project may
+// add files. NotFound; Forbidden; TooLarge.
 func (s *Service) Add(ctx context.Context, by actor.Actor, ref project.Ref, name string, size int64, content io.Reader) (*Upload, error) {
 	in, err := s.Projects.Require(ctx, by, ref, project.NoAccess)
 	if err != nil {
@@ -94,7 +95,7 @@ func (s *Service) Add(ctx context.Context, by actor.Actor, ref project.Ref, name
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // never fails
 	u := &Upload{ProjectID: in.ID, Secret: hex.EncodeToString(id[:]), Name: name, Size: size, AuthorID: &by.ID, CreatedAt: s.Now()}
-	// The file goes first: a row promises that it is there.
+	// The file is stored first, because a row must refer to an existing file.
 	if _, err := s.Blobs.Put(ctx, u.key(), content, blob.Options{Size: size}); err != nil {
 		return nil, fmt.Errorf("store upload: %w", err)
 	}
@@ -104,7 +105,7 @@ func (s *Service) Add(ctx context.Context, by actor.Actor, ref project.Ref, name
 	return u, nil
 }
 
-// List lists the files of a project, newest first; Maintainers only.
+// List lists the files of a project, newest first. Requires Maintainer.
 func (s *Service) List(ctx context.Context, by actor.Actor, ref project.Ref, p db.Paging) (db.Page[*Upload], error) {
 	in, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
 	if err != nil {
@@ -117,9 +118,9 @@ func (s *Service) List(ctx context.Context, by actor.Actor, ref project.Ref, p d
 	return page, nil
 }
 
-// Open returns a file by its secret to users who can see the project, and by its
-// ID to Maintainers. Everyone gets images, audio and video by their secret if the
-// project does not require authentication for them. NotFound.
+// Open returns a file by its secret to users who can see the project, or by its ID
+// to Maintainers. Images, audio and video are returned by their secret to everyone
+// if the project does not require authentication for them. NotFound.
 func (s *Service) Open(ctx context.Context, by actor.Actor, ref project.Ref, id int64, secret string) (*Upload, *blob.Object, error) {
 	level := project.NoAccess
 	if secret == "" {
@@ -128,7 +129,8 @@ func (s *Service) Open(ctx context.Context, by actor.Actor, ref project.Ref, id 
 	in, err := s.Projects.Require(ctx, by, ref, level)
 	mediaOnly := secret != "" && errs.Is(err, errs.KindNotFound)
 	if mediaOnly {
-		// The error stays that of the actor: where a project has moved is not for everyone.
+		// The error remains that of the actor: it may reveal where a project has
+		// moved.
 		media, mediaErr := s.Projects.RequireMedia(ctx, ref)
 		switch {
 		case mediaErr == nil:
@@ -154,7 +156,7 @@ func (s *Service) Open(ctx context.Context, by actor.Actor, ref project.Ref, id 
 	return u, file, nil
 }
 
-// Delete deletes a file by its ID or its secret; Maintainers only. NotFound.
+// Delete deletes a file by its ID or its secret. Requires Maintainer. NotFound.
 func (s *Service) Delete(ctx context.Context, by actor.Actor, ref project.Ref, id int64, secret string) error {
 	in, err := s.Projects.RequireChange(ctx, by, ref, project.WholePart, project.Maintainer)
 	if err != nil {
@@ -176,14 +178,14 @@ func (s *Service) Delete(ctx context.Context, by actor.Actor, ref project.Ref, i
 	return nil
 }
 
-// Content opens the file of an upload for an export; Maintainers only, which the
-// caller has required. NotFound if it was deleted.
+// Content opens the file of an upload for an export. The caller must have checked
+// that the actor is a Maintainer. NotFound if it was deleted.
 func (s *Service) Content(ctx context.Context, projectID int64, secret string) (*blob.Object, error) {
 	return s.Blobs.Get(ctx, keyOf(projectID, secret))
 }
 
-// Fill stores the file of an upload of a draft of a project, whose row is there. The
-// secret is valid. Invalid if it has another size.
+// Fill stores the file of an upload in a draft project. The row of the upload must
+// exist and the secret must be valid. Invalid if the size differs.
 func (s *Service) Fill(ctx context.Context, projectID int64, secret string, size int64, content io.Reader) error {
 	n, err := s.Blobs.Put(ctx, keyOf(projectID, secret), content, blob.Options{Size: size})
 	if err != nil {
