@@ -19,7 +19,7 @@ import (
 const (
 	// MaxKey is the maximum size of an armored key.
 	MaxKey = 128 << 10
-	// maxSignature is the maximum size of an armored signature. Most have less
+	// maxSignature is the maximum size of an armored signature. Most are smaller
 	// than 2 KiB.
 	maxSignature = 64 << 10
 	// maxParts is the maximum number of subkeys, and of user IDs, of a key.
@@ -34,7 +34,7 @@ var (
 
 // Key is an OpenPGP public key with its subkeys.
 type Key struct {
-	Fingerprint string // of the primary key, in upper-case hex
+	Fingerprint string // of the primary key, in uppercase hex
 	ID          string // key ID of the primary key: 16 hex digits
 	Parts       []Part // the primary key and the subkeys
 	Users       []UserID
@@ -47,11 +47,11 @@ type Part struct {
 	ID          string
 }
 
-// UserID is a name and an email address that a key is for. Its self-signature
-// is valid and not revoked.
+// UserID is a name and email address of a key. Its self-signature is valid and not
+// revoked.
 type UserID struct{ Name, Email string }
 
-// ParseKey reads one armored public key. ErrKey for anything else, also for a
+// ParseKey parses one armored public key. ErrKey for anything else, including a
 // private key.
 func ParseKey(text string) (*Key, error) {
 	if len(text) > MaxKey {
@@ -91,18 +91,18 @@ func partOf(k *packet.PublicKey) Part {
 	return Part{Fingerprint: strings.ToUpper(hex.EncodeToString(k.Fingerprint)), ID: strings.ToUpper(k.KeyIdString())}
 }
 
-// Revoked reports whether the owner revoked the key.
+// Revoked reports whether the key was revoked by its owner.
 func (k *Key) Revoked() bool { return len(k.entity.Revocations) > 0 }
 
 // Signature is a detached signature.
 type Signature struct {
-	Fingerprint string // of the key that made it, if the signature has it
-	ID          string // ID of that key
+	Fingerprint string // of the signing key, if the signature contains it
+	ID          string // key ID of the signing key
 	created     time.Time
 	text        string
 }
 
-// ParseSignature reads an armored detached signature. ErrSignature if it is
+// ParseSignature parses an armored detached signature. ErrSignature if the text is
 // not exactly one.
 func ParseSignature(text string) (*Signature, error) {
 	if len(text) > maxSignature {
@@ -137,8 +137,8 @@ func ParseSignature(text string) (*Signature, error) {
 	return s, nil
 }
 
-// Verify checks that the key signed the text. The key must have been valid when
-// the signature was made: a signature stays valid after its key expired.
+// Verify checks that the key signed the text. The key must have been valid when the
+// signature was created: a signature remains valid after its key has expired.
 func (k *Key) Verify(s *Signature, text []byte) error {
 	at := func() time.Time { return s.created }
 	_, err := openpgp.CheckArmoredDetachedSignature(openpgp.EntityList{k.entity}, bytes.NewReader(text), strings.NewReader(s.text), &packet.Config{Time: at})

@@ -85,7 +85,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// gnuKey and gnuSignature were made by GnuPG 2.4, of gnuText.
+// gnuKey and gnuSignature were created with GnuPG 2.4; gnuSignature signs gnuText.
 const (
 	gnuText = "tree 0\n\nA commit\n"
 	gnuKey  = `-----BEGIN PGP PUBLIC KEY BLOCK-----
