@@ -1,5 +1,5 @@
 // Package signing manages the keys with which the instance signs JSON Web Tokens
-// (RS256), and the set of public keys (JWKS) to verify them.
+// (RS256), and provides the public keys (JWKS) to verify them.
 package signing
 
 import (
@@ -20,10 +20,10 @@ import (
 	"svc/internal/secret"
 )
 
-// Algorithm is how tokens are signed, as JSON Web Tokens name it.
+// Algorithm is the signature algorithm of the tokens (JWS "alg").
 const Algorithm = "RS256"
 
-// keyBits is the size of the keys.
+// keyBits is the size of the keys in bits.
 const keyBits = 2048
 
 // Deps are the dependencies of the service.
@@ -33,20 +33,19 @@ type Deps struct {
 	Now  func() time.Time
 }
 
-// Service signs. The first key is made when it is needed, and is then the
-// instance's: it is in the database, sealed.
+// Service signs tokens. The key is created when it is first needed, and stored
+// sealed in the database, so that all nodes use it.
 type Service struct {
 	Deps
 
 	mu  sync.Mutex
-	own *key // the newest that this node has seen
+	own *key // the newest key that this node has read
 }
 
 // New returns the service.
 func New(d Deps) *Service { return &Service{Deps: d} }
 
-// PublicKey is a key by which others check what was signed, in the form of a
-// JSON Web Key.
+// PublicKey is a public key to verify signatures, as a JSON Web Key.
 type PublicKey struct {
 	Type      string `json:"kty"`
 	ID        string `json:"kid"`
@@ -56,7 +55,7 @@ type PublicKey struct {
 	Exponent  string `json:"e"`
 }
 
-// PublicKeys are all keys that signed something, the newest first.
+// PublicKeys returns the public keys of the instance, newest first.
 func (s *Service) PublicKeys(ctx context.Context) ([]PublicKey, error) {
 	keys, err := s.all(ctx)
 	if err != nil {
@@ -69,7 +68,7 @@ func (s *Service) PublicKeys(ctx context.Context) ([]PublicKey, error) {
 	return out, nil
 }
 
-// Sign makes a token of claims, which are a JSON object.
+// Sign returns a signed token with claims, which must be encoded as a JSON object.
 func (s *Service) Sign(ctx context.Context, claims any) (string, error) {
 	k, err := s.newest(ctx)
 	if err != nil {
@@ -92,13 +91,13 @@ func (s *Service) Sign(ctx context.Context, claims any) (string, error) {
 	return text + "." + encode(signature), nil
 }
 
-// key is a key with the name that tokens call it by.
+// key is a private key with its key ID.
 type key struct {
 	id      string
 	private *rsa.PrivateKey
 }
 
-// newest returns the key that signs, and makes it when there is none.
+// newest returns the key for signing, and creates it if there is none.
 func (s *Service) newest(ctx context.Context) (*key, error) {
 	s.mu.Lock()
 	k := s.own
@@ -116,9 +115,8 @@ func (s *Service) newest(ctx context.Context) (*key, error) {
 	return s.own, nil
 }
 
-// all returns the keys, the newest first, and makes the first one when there is
-// none. Two nodes may do so at once: then there are two keys, and both are
-// good.
+// all returns the keys, newest first, and creates the first one if there is none. If
+// two nodes do so at the same time, there are two keys, and both are valid.
 func (s *Service) all(ctx context.Context) ([]*key, error) {
 	keys, err := s.read(ctx)
 	if err != nil || len(keys) > 0 {
@@ -149,10 +147,10 @@ func (s *Service) add(ctx context.Context) error {
 
 func place(id string) string { return "signing_keys/sealed/" + id }
 
-// thumbprint names a key after itself: RFC 7638.
+// thumbprint returns the JWK thumbprint of a key: RFC 7638.
 func thumbprint(k *rsa.PublicKey) (string, error) {
 	p := toPublic(k, "")
-	text, err := json.Marshal(map[string]string{"e": p.Exponent, "kty": p.Type, "n": p.Modulus}) // in this order
+	text, err := json.Marshal(map[string]string{"e": p.Exponent, "kty": p.Type, "n": p.Modulus}) // members in lexicographic order
 	sum := sha256.Sum256(text)
 	return encode(sum[:]), err
 }

@@ -44,7 +44,7 @@ func testSign(t *testing.T, on *db.DB) {
 		t.Errorf("claims: %v", claims)
 	}
 
-	// Another node, and one after a restart, has the same key.
+	// Another node, or a restarted one, uses the same key.
 	other := New(d)
 	again, err := other.Sign(t.Context(), map[string]any{"sub": "y"})
 	if err != nil {
@@ -58,8 +58,8 @@ func testSign(t *testing.T, on *db.DB) {
 	}
 }
 
-// TestKeyAtRest looks for the private key in the clear, and opens it without
-// the key of the instance.
+// TestKeyAtRest checks that the private key is sealed in the database, and that a
+// server with another instance key cannot use it.
 func TestKeyAtRest(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, testKeyAtRest)
@@ -93,7 +93,7 @@ func newKeyring(t *testing.T) *secret.Keyring {
 	return keys
 }
 
-// open checks a token by a public key, as others do.
+// open verifies a token with a public key and returns its header and claims.
 func open(t *testing.T, token string, k PublicKey) (head, claims map[string]any) {
 	t.Helper()
 	parts := strings.Split(token, ".")
