@@ -1,10 +1,9 @@
-// Package emoji is the table of emoji: characters, names and groups.
+// Package emoji has a table of emoji: characters, names and groups.
 //
-// table.txt has a line for each emoji: its group, its characters and its names,
-// the first of which is the one that is stored and shown. It was compiled once
-// from the names of gemoji and Gemojione (both MIT licensed), which users of
-// other forges know. The order is that of Unicode; variants with a skin tone are
-// at the end.
+// table.txt has a line for each emoji: its group, its characters and its names, the
+// first of which is stored and shown. It was compiled from the names of gemoji and
+// Gemojione (both MIT licensed), which users of other forges know. The order is that
+// of Unicode; variants with a skin tone are at the end.
 package emoji
 
 import (
@@ -24,13 +23,12 @@ type Emoji struct {
 	Group   string   // "people"
 }
 
-// Toned reports whether the emoji is a variant with a skin tone. Pickers leave
-// these out.
+// Toned reports whether the emoji is a variant with a skin tone. Pickers omit these.
 func (e *Emoji) Toned() bool {
 	return len(e.Name) > 6 && e.Name[len(e.Name)-6:len(e.Name)-1] == "_tone"
 }
 
-// MaxName is the length of the longest name in bytes.
+// MaxName is the maximum length of a name in bytes.
 const MaxName = 64
 
 // table is the parsed table.
@@ -55,10 +53,11 @@ var parsed = sync.OnceValue(func() *table {
 	return t
 })
 
-// plain removes the characters that ask for the colored form of a symbol.
+// plain removes variation selectors, which request the colored form of a symbol.
 func plain(text string) string { return strings.ReplaceAll(text, "\ufe0f", "") }
 
-// All returns all emoji in the order of pickers. The list must not be changed.
+// All returns all emoji in the order of pickers. The caller must not change the
+// list.
 func All() []*Emoji { return parsed().all }
 
 // Find returns an emoji by one of its names, without colons; nil if there is
