@@ -1,8 +1,7 @@
-// Package event lets features follow what happens in other features.
+// Package event lets features subscribe to events of other features.
 //
-// A feature has its events in a struct named Events. Everything that subscribes
-// to them does so in one place, internal/app/events.go, in the order in which
-// the subscribers are called.
+// A feature declares its events in a struct named Events. All subscriptions are in
+// internal/app/events.go, in the order in which the subscribers are called.
 package event
 
 import (
@@ -11,18 +10,18 @@ import (
 	"svc/internal/db"
 )
 
-// Event is something that happens in a feature, with a value that describes it.
-// The zero value has no subscribers.
+// Event is a type of event of a feature, with a value that describes it. The zero
+// value has no subscribers.
 type Event[T any] struct{ subscribers []Subscriber[T] }
 
-// Subscriber is called in the transaction in which the event happens: both are
-// stored, or neither. Slow work belongs in the queue.
+// Subscriber is called in the transaction that publishes the event: both are
+// committed, or neither. Slow work belongs in the queue.
 type Subscriber[T any] func(ctx context.Context, tx *db.Tx, what T) error
 
-// Subscribe adds subscribers. It is called at start-up.
+// Subscribe adds subscribers. It is called at startup.
 func (e *Event[T]) Subscribe(s ...Subscriber[T]) { e.subscribers = append(e.subscribers, s...) }
 
-// Publish calls the subscribers in their order, until one fails.
+// Publish calls the subscribers in order, and stops at the first error.
 func (e *Event[T]) Publish(ctx context.Context, tx *db.Tx, what T) error {
 	for _, s := range e.subscribers {
 		if err := s(ctx, tx, what); err != nil {
@@ -32,18 +31,18 @@ func (e *Event[T]) Publish(ctx context.Context, tx *db.Tx, what T) error {
 	return nil
 }
 
-// causeKey is the key of the cause in a context.
+// causeKey is the context key of the cause.
 type causeKey struct{}
 
-// WithCause returns a context in which events are a consequence of an earlier
-// delivery to a webhook: its receiver has sent the UUID back with a request. Like
-// the ID of a request it travels in the context, because it is no concern of the
-// features in between.
+// WithCause returns a context whose events are caused by an earlier webhook
+// delivery: its receiver sent the UUID of the delivery with a request. The UUID is
+// passed in the context, like a request ID, because the features in between do not
+// use it.
 func WithCause(ctx context.Context, uuid string) context.Context {
 	return context.WithValue(ctx, causeKey{}, uuid)
 }
 
-// Cause returns the UUID of WithCause; empty without one.
+// Cause returns the UUID set by WithCause; empty if there is none.
 func Cause(ctx context.Context) string {
 	uuid, _ := ctx.Value(causeKey{}).(string)
 	return uuid
