@@ -1,4 +1,4 @@
-// Package semver orders semantic versions: https://semver.org.
+// Package semver parses and compares semantic versions: https://semver.org.
 package semver
 
 import (
@@ -13,7 +13,7 @@ type Version struct {
 	Pre                 string // "rc1"; empty for a release
 }
 
-// Pattern is the usual pattern of version tags: vX.Y.Z or X.Y.Z.
+// Pattern is the default pattern of version tags: vX.Y.Z or X.Y.Z.
 const Pattern = `^v?(?P<major>0|[1-9][0-9]*)\.(?P<minor>0|[1-9][0-9]*)\.(?P<patch>0|[1-9][0-9]*)` +
 	`(?:-(?P<pre>[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+(?P<meta>[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?$`
 
@@ -26,11 +26,12 @@ func Valid(text string) bool {
 	return ok && len(text) <= 255
 }
 
-// Parse parses a version such as 1.2.3 or v1.2.3-rc.1.
+// Parse parses a version such as 1.2.3 or v1.2.3-rc.1. It returns false if text is
+// not one.
 func Parse(text string) (Version, bool) { return ParseBy(usual, text) }
 
-// ParseBy parses a version by a pattern with the groups major, minor and
-// patch, and optionally pre.
+// ParseBy parses a version with a pattern that has the groups major, minor and
+// patch, and optionally pre. It returns false if the text does not match.
 func ParseBy(pattern *regexp.Regexp, text string) (Version, bool) {
 	found := pattern.FindStringSubmatch(text)
 	if found == nil {
@@ -59,19 +60,20 @@ func number(digits string) string {
 	return "0"
 }
 
-// Compare compares versions by precedence.
+// Compare compares versions by precedence: negative if v is lower than o, 0 if they
+// are equal, positive if v is higher.
 func (v Version) Compare(o Version) int {
 	return cmp.Or(compareNumbers(v.major, o.major), compareNumbers(v.minor, o.minor), compareNumbers(v.patch, o.patch), comparePre(v.Pre, o.Pre))
 }
 
-// compareNumbers compares numbers of any length.
+// compareNumbers compares decimal numbers of any length.
 func compareNumbers(a, b string) int {
 	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
 }
 
-// comparePre compares prerelease parts: a release is greater than its
-// prereleases, numbers are less than words, and more identifiers are greater
-// than fewer.
+// comparePre compares the prerelease identifiers of versions: a release is greater
+// than its prereleases, numeric identifiers are less than alphanumeric ones, and
+// more identifiers are greater than fewer.
 func comparePre(a, b string) int {
 	if a == "" || b == "" {
 		return cmp.Compare(len(b), len(a))

@@ -18,7 +18,7 @@ func TestValid(t *testing.T) {
 	}
 }
 
-// TestVersionOrder goes through versions in their order.
+// TestVersionOrder compares all pairs of a sorted list of versions.
 func TestVersionOrder(t *testing.T) {
 	t.Parallel()
 	order := []string{
