@@ -1,5 +1,5 @@
-// Package filetemplate has templates of files that new projects start with:
-// .gitignore files, licenses and Dockerfiles.
+// Package filetemplate has templates of files for new projects: .gitignore files,
+// licenses and Dockerfiles.
 package filetemplate
 
 import (
@@ -19,10 +19,10 @@ import (
 //go:embed files
 var files embed.FS
 
-// Kind is a kind of templates.
+// Kind is a type of template.
 type Kind string
 
-// The kinds, as in the API.
+// The kinds, named as in the API.
 const (
 	Gitignores  Kind = "gitignores"
 	Dockerfiles Kind = "dockerfiles"
@@ -36,10 +36,10 @@ type Template struct {
 	Content string
 }
 
-// suffix is how the names of the files of a kind end.
+// suffix has the file name suffix of each kind.
 var suffix = map[Kind]string{Gitignores: ".gitignore", Dockerfiles: ".Dockerfile", Licenses: ".txt.gz"}
 
-// Keys returns the templates of a kind, by name.
+// Keys returns the keys of the templates of a kind, by name.
 func Keys(kind Kind) []string {
 	entries, err := files.ReadDir(path.Join("files", string(kind)))
 	if err != nil {
@@ -53,7 +53,7 @@ func Keys(kind Kind) []string {
 	return keys
 }
 
-// Get returns a template by its key, regardless of case. NotFound.
+// Get returns a template by its key, ignoring case. NotFound.
 func Get(kind Kind, key string) (Template, error) {
 	for _, k := range Keys(kind) {
 		if strings.EqualFold(k, key) {
@@ -80,7 +80,7 @@ func read(kind Kind, key string) (string, error) {
 	return string(text), err
 }
 
-// License is a license with what it permits and requires.
+// License is a license with its permissions and conditions.
 type License struct {
 	Template
 	Nickname    string
@@ -139,7 +139,7 @@ var licenses = []license{
 		description: "Gives up all rights in the software.", limitations: warranty},
 }
 
-// AllLicenses returns the licenses by key, with their texts.
+// AllLicenses returns the licenses with their texts, ordered by key.
 func AllLicenses() ([]License, error) {
 	var list []License
 	for _, l := range licenses {
@@ -152,7 +152,7 @@ func AllLicenses() ([]License, error) {
 	return list, nil
 }
 
-// LicenseNames returns the licenses by key, without their texts.
+// LicenseNames returns the licenses without their texts, ordered by key.
 func LicenseNames() []Template {
 	var list []Template
 	for _, l := range licenses {
@@ -161,7 +161,7 @@ func LicenseNames() []Template {
 	return list
 }
 
-// FindLicense returns a license by its key, regardless of case. NotFound.
+// FindLicense returns a license by its key, ignoring case. NotFound.
 func FindLicense(key string) (License, error) {
 	for _, l := range licenses {
 		if strings.EqualFold(l.key, key) {
@@ -180,8 +180,8 @@ func (l license) open() (License, error) {
 	}, err
 }
 
-// Fill puts the year, the holder of the copyright and the name of the project into
-// the text of a license. Empty ones leave the placeholders.
+// Fill replaces the placeholders for the year, the copyright holder and the project
+// in the text of a license. Placeholders of empty values are kept.
 func Fill(text string, year int, holder, project string) string {
 	pairs := []string{"[year]", strconv.Itoa(year)}
 	if holder != "" {
