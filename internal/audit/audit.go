@@ -14,10 +14,10 @@ import (
 	"svc/internal/errs"
 )
 
-// EntityType says at which level an event belongs.
+// EntityType is the type of the entity that an event belongs to.
 type EntityType string
 
-// The levels. Instance is shown under the service's own name.
+// The entity types.
 const (
 	UserEntity     EntityType = "User"
 	GroupEntity    EntityType = "Group"
@@ -25,7 +25,7 @@ const (
 	InstanceEntity EntityType = "Instance"
 )
 
-// Entity is what an event belongs to.
+// Entity is the user, group, project or instance that an event belongs to.
 type Entity struct {
 	Type EntityType
 	ID   int64
@@ -35,7 +35,8 @@ type Entity struct {
 // Instance is the entity of events of the whole instance.
 func Instance() Entity { return Entity{Type: InstanceEntity, ID: 1, Path: "svc"} }
 
-// Target is the thing that was changed, where that is not the entity itself.
+// Target is the object that was changed. Record sets it to the entity if its type
+// is empty.
 type Target struct {
 	Type    string // "User", "PersonalAccessToken", …
 	ID      int64
@@ -54,7 +55,8 @@ type Event struct {
 	CreatedAt time.Time
 }
 
-// Author is who made the change, as they were then.
+// Author is the actor who made the change, with their name and email address at
+// that time.
 type Author struct {
 	ID    int64
 	Name  string
@@ -62,7 +64,7 @@ type Author struct {
 	Class string // "User" or "System"
 }
 
-// Details are what the change was. They are stored as they are shown.
+// Details describe the change. They are stored in the JSON format of the API.
 type Details struct {
 	Message string `json:"custom_message,omitempty"`
 	Add     string `json:"add,omitempty"`
@@ -111,7 +113,7 @@ type Service struct{ Deps }
 // New returns the service.
 func New(d Deps) *Service { return &Service{d} }
 
-// Filter chooses events; zero values choose all.
+// Filter selects events. Zero values select all events.
 type Filter struct {
 	CreatedAfter  *time.Time
 	CreatedBefore *time.Time
@@ -132,8 +134,8 @@ func (s *Service) List(ctx context.Context, by actor.Actor, f Filter, p db.Pagin
 	return listEvents(ctx, s.DB, f, p)
 }
 
-// Get returns one event. Only administrators may call it; NotFound when there
-// is no such event.
+// Get returns an event. Only administrators may call it. It returns NotFound if the
+// event does not exist.
 func (s *Service) Get(ctx context.Context, by actor.Actor, id int64) (Event, error) {
 	if err := by.RequireAdmin(); err != nil {
 		return Event{}, err
@@ -141,16 +143,15 @@ func (s *Service) Get(ctx context.Context, by actor.Actor, id int64) (Event, err
 	return findEvent(ctx, s.DB, id)
 }
 
-// Of returns the events of one group or project, newest first: those of one
-// author, or all when author is 0. The feature that owns the entity has asked
-// who may see them.
+// Of returns the events of a group or project, newest first. If author is not 0, it
+// returns only the events of this author. The caller must check the permissions.
 func (s *Service) Of(ctx context.Context, in Entity, author int64, f Filter, p db.Paging) (db.Page[Event], error) {
 	f.EntityType, f.EntityID, f.AuthorID = in.Type, in.ID, author
 	return listEvents(ctx, s.DB, f, p)
 }
 
-// OneOf returns one event of a group or project; NotFound when it belongs to
-// something else. The feature that owns the entity has asked who may see it.
+// OneOf returns an event of a group or project, or NotFound if the event belongs to
+// another entity. The caller must check the permissions.
 func (s *Service) OneOf(ctx context.Context, in Entity, id int64) (Event, error) {
 	e, err := findEvent(ctx, s.DB, id)
 	if err == nil && (e.Entity.Type != in.Type || e.Entity.ID != in.ID) {

@@ -11,17 +11,18 @@ import (
 	"svc/internal/db"
 )
 
-// Failed sign-ins are events that anyone can cause, so their number is bounded:
-// those from one address with one login within failureWindow are one event with
-// a count. Beyond maxLogins of an address, and maxFailures altogether, events
-// name no login and no address.
+// Anyone can cause events of failed sign-ins, so their number is limited: failed
+// sign-ins from one IP address with one login within failureWindow are one event
+// with a count. Above maxLogins events of an address, further events have no login.
+// Above maxFailures events in total, they have no address either.
 const (
 	failedLogin   = "failed_login"
 	failureWindow = time.Hour
 	maxLogins     = 20
 	maxFailures   = 1000
 
-	// severalLogins and severalAddresses stand for what is not distinguished.
+	// severalLogins and severalAddresses replace the login and the address above
+	// these limits.
 	severalLogins    = "(several logins)"
 	severalAddresses = "several"
 )
@@ -33,9 +34,8 @@ type failure struct {
 	attempts int64
 }
 
-// RecordFailedLogin counts a failed sign-in of the actor's address, which is the
-// key that limits count it by. The target is the user; its details are the login
-// that was given.
+// RecordFailedLogin records a failed sign-in from the actor's IP address. The target
+// is the user; its details are the login that was entered.
 func RecordFailedLogin(ctx context.Context, tx *db.Tx, by actor.Actor, now time.Time, target Target) error {
 	found, err := findFailures(ctx, tx, by.IP, now.Add(-failureWindow))
 	if err != nil {
@@ -78,7 +78,7 @@ func addAttempt(ctx context.Context, tx *db.Tx, f failure, now time.Time) error 
 	return nil
 }
 
-// PurgeFailedLogins removes the events of failed sign-ins before an instant.
+// PurgeFailedLogins deletes the events of failed sign-ins before a time.
 func PurgeFailedLogins(ctx context.Context, q db.Q, before time.Time) error {
 	for {
 		n, err := deleteFailures(ctx, q, before, purgeBatch)
@@ -91,5 +91,5 @@ func PurgeFailedLogins(ctx context.Context, q db.Q, before time.Time) error {
 	}
 }
 
-// purgeBatch is how many rows one statement removes.
+// purgeBatch is the maximum number of rows that one statement deletes.
 const purgeBatch = 1000

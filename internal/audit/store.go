@@ -65,8 +65,7 @@ func listEvents(ctx context.Context, d *db.DB, f Filter, p db.Paging) (db.Page[E
 	}, p)
 }
 
-// findFailures returns the events of failed sign-ins of an address since an
-// instant.
+// findFailures returns the events of failed sign-ins from an address since a time.
 func findFailures(ctx context.Context, tx *db.Tx, address string, since time.Time) ([]failure, error) {
 	return db.All(ctx, tx, func(s db.Scanner) (f failure, err error) {
 		err = s.Scan(&f.id, &f.login, &f.attempts)
@@ -75,7 +74,7 @@ func findFailures(ctx context.Context, tx *db.Tx, address string, since time.Tim
 		WHERE event_type = 'failed_login' AND ip_address = ? AND created_at > ? ORDER BY id DESC LIMIT ?`, address, since, maxLogins+1)
 }
 
-// countFailures counts the events of failed sign-ins since an instant, up to
+// countFailures counts the events of failed sign-ins since a time, up to
 // maxFailures.
 func countFailures(ctx context.Context, q db.Q, since time.Time) (n int, err error) {
 	err = q.QueryRowContext(ctx, `
