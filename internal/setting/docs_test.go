@@ -13,7 +13,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite docs/admin/settings.md")
 
-// TestDocs checks that docs/admin/settings.md has the table of settings.
+// TestDocs checks that docs/admin/settings.md has the current table of settings.
 func TestDocs(t *testing.T) {
 	t.Parallel()
 	const file, begin, end = "../../docs/admin/settings.md", "<!-- settings:begin -->\n", "<!-- settings:end -->\n"
@@ -77,8 +77,8 @@ func allowed(s Setting) string {
 	return "true, false"
 }
 
-// TestTable checks that each setting has a default of its type within its limits,
-// and texts.
+// TestTable checks that each setting has a default of its type within its limits, a
+// label and a description.
 func TestTable(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}

@@ -22,29 +22,29 @@ import (
 	"svc/internal/notice"
 )
 
-// Settings are all settings.
+// Settings are the values of all application settings.
 type Settings struct {
 	// New users.
 	DefaultProjectsLimit    int
 	CanCreateGroup          bool
-	GroupServiceAccounts    bool // Owners of top-level groups create service accounts
+	GroupServiceAccounts    bool // Owners of top-level groups may create service accounts
 	DefaultExternal         bool
 	DefaultToPrivateProfile bool
 
 	// Passwords and sign-in.
 	MinimumPasswordLength int
 	MaxLoginAttempts      int // wrong passwords before an account is locked
-	UnlockMinutes         int // how long it stays locked
-	SessionMinutes        int // how long an idle session lives
-	// Failures are counted for each address; 0 is no limit.
-	SignInsPerMinute         int // of one login
-	FailedPasswordsPerMinute int // of all logins
+	UnlockMinutes         int // how long an account stays locked
+	SessionMinutes        int // after which an idle session expires
+	// Rate limits per IP address; 0 means no limit.
+	SignInsPerMinute         int // with one login
+	FailedPasswordsPerMinute int // with any login
 	FailedTokensPerMinute    int
-	FailedLoginDays          int  // how long audit events of failed sign-ins are kept; 0 is forever
-	PasswordForWeb           bool // passwords open sessions
+	FailedLoginDays          int  // retention of audit events of failed sign-ins; 0 means forever
+	PasswordForWeb           bool // users can sign in to the web interface with a password
 	PasswordForGit           bool // passwords are accepted by git over HTTP
 	SignUpEnabled            bool
-	SignUpApproval           bool // who signs up waits for an administrator
+	SignUpApproval           bool // new users need the approval of an administrator
 	Confirmation             Confirmation
 
 	// Tokens.
@@ -63,84 +63,84 @@ type Settings struct {
 	NPMForwarding              bool // redirect to the public registry
 	PyPIForwarding             bool
 	MaxArtifactMegabytes       int  // of one file
-	ArtifactDays               int  // how long artifacts are kept that say nothing of it; 0 is forever
-	LogDays                    int  // how long logs of finished jobs are kept; 0 is forever
-	PipelineDays               int  // how long finished pipelines are kept; 0 is forever
-	RemoteIncludes             bool // CI files may include files of other sites
+	ArtifactDays               int  // retention of artifacts without expire_in; 0 means forever
+	LogDays                    int  // retention of the logs of finished jobs; 0 means forever
+	PipelineDays               int  // retention of finished pipelines; 0 means forever
+	RemoteIncludes             bool // CI/CD configurations may use include:remote
 
 	MaxTerraformStateBytes int // of one state; 0 is no limit
 
 	// Repositories.
 	StorageWeights   Weights
-	BranchProtection int // level of the default branch of new projects: see project.ProtectionLevel
+	BranchProtection int // initial protection of default branches: see project.ProtectionLevel
 
 	// Rate limits.
-	RateLimitText string // body of 429 responses; empty for the usual one
+	RateLimitText string // body of 429 responses; empty for the default
 
 	// Deletion.
 	DeletionDays int // how long projects and groups can be restored; 0 deletes them at once
 
 	// Pages.
 	MaxPagesMegabytes  int  // of one site; 0 is no limit
-	PagesVerification  bool // who brings a domain has to show in the DNS that it is theirs
+	PagesVerification  bool // users must prove the ownership of custom domains with a DNS record
 	PagesUniqueDomains bool // sites of new projects use a unique domain
 
-	ImageProxy     bool     // images of other sites are shown, by the image proxy
-	ImageAllowlist []string // hosts whose images browsers load themselves
+	ImageProxy     bool     // images of other sites are loaded through the image proxy
+	ImageAllowlist []string // hosts whose images browsers load directly
 
-	AllowLocalSystemHooks bool     // system hooks may go to loopback and private addresses
-	OutboundAllowlist     []string // names, addresses and networks that requests may go to in any case
-	WebhookCalls          int      // per webhook and minute; 0: no limit
+	AllowLocalSystemHooks bool     // system hooks may use loopback and private addresses
+	OutboundAllowlist     []string // names, addresses and networks that are always allowed
+	WebhookCalls          int      // per webhook and minute; 0 means no limit
 
-	// Mirrors allows Maintainers to set up mirrors of repositories; administrators may
-	// in any case.
+	// Mirrors allows Maintainers to set up repository mirrors. Administrators always
+	// may.
 	Mirrors bool
 
-	AllowLocalRequests bool // what users name may be fetched from loopback and private addresses
+	AllowLocalRequests bool // requests to URLs of users may use loopback and private addresses
 
 	// Repositories.
 	MaxPushMegabytes int // of one push; 0 is no limit
-	// RepositoryMegabytes is the limit of a repository with its LFS objects; 0 is
-	// none.
+	// RepositoryMegabytes is the maximum size of a repository with its LFS objects;
+	// 0 means no limit.
 	RepositoryMegabytes int
 	LFSEnabled          bool
 	MaxLFSMegabytes     int  // of one LFS object; 0 is no limit
-	LFSDirect           bool // clients transfer LFS objects to and from S3 themselves
-	// MaxObjectMegabytes is the limit of one object of a push or an import; 0 is
-	// no limit.
+	LFSDirect           bool // clients transfer LFS objects directly to and from S3
+	// MaxObjectMegabytes is the maximum size of a Git object in a push or an import;
+	// 0 means no limit.
 	MaxObjectMegabytes int
-	DiffMaxFiles       int // with their texts, in a comparison
-	DiffMaxLines       int // of all texts of a comparison
+	DiffMaxFiles       int // files whose lines are shown in a comparison
+	DiffMaxLines       int // lines of all files in a comparison
 
 	// Error tracking.
-	ErrorDays            int // how long an error is kept that comes no more; 0 is forever
-	ErrorEventsPerMinute int // that one client key may send; 0 is no limit
+	ErrorDays            int // retention of errors after their last event; 0 means forever
+	ErrorEventsPerMinute int // per client key; 0 means no limit
 
 	// Alerts.
-	AlertDays              int // how long an alert is kept that is over; 0 is forever
-	AlertPayloadsPerMinute int // that may be sent to one integration; 0 is no limit
+	AlertDays              int // retention of resolved and ignored alerts; 0 means forever
+	AlertPayloadsPerMinute int // per integration; 0 means no limit
 
 	// Imports.
-	MaxImportMegabytes int // of the file of one; 0 is no limit
+	MaxImportMegabytes int // of the file of an import; 0 means no limit
 
-	// Rates.
+	// API rate limits.
 	AuthenticatedAPI   Throttle
 	UnauthenticatedAPI Throttle
 }
 
-// Confirmation says whether passwords open accounts whose address is not
-// confirmed.
+// Confirmation defines whether users can sign in with a password before they confirm
+// their email address.
 type Confirmation string
 
-// The values: they do, they do for SoftDays, they do not.
+// The values of Confirmation: they can, they can for SoftDays, they cannot.
 const (
 	ConfirmOff  Confirmation = "off"
 	ConfirmSoft Confirmation = "soft"
 	ConfirmHard Confirmation = "hard"
 )
 
-// SoftDays is how long a new account waits for its confirmation where that is
-// soft.
+// SoftDays is the number of days for which users can sign in without confirmation
+// with ConfirmSoft.
 const SoftDays = 3
 
 // Throttle is a limit on the rate of requests.
@@ -150,7 +150,7 @@ type Throttle struct {
 	Seconds  int
 }
 
-// topic is the notice upon which nodes read the settings again.
+// topic is the topic of the notices that drop the cached settings of all nodes.
 const topic = "settings"
 
 // Deps are the dependencies of the service.
@@ -160,7 +160,7 @@ type Deps struct {
 	Now     func() time.Time
 }
 
-// Service keeps the settings.
+// Service reads and updates the settings.
 type Service struct {
 	Deps
 	guards []Guard
@@ -174,14 +174,14 @@ func New(d Deps) *Service {
 	return s
 }
 
-// Guard refuses a change of the settings with errs.Invalid.
+// Guard checks a change of the settings. It returns errs.Invalid to reject it.
 type Guard func(ctx context.Context, tx *db.Tx, by actor.Actor, was, now Settings) error
 
 // OnUpdate adds a guard that each update must pass.
 func (s *Service) OnUpdate(g Guard) { s.guards = append(s.guards, g) }
 
-// Current returns the settings for the program's own use; it costs nothing once
-// they have been read.
+// Current returns the settings without a permission check, for internal use. They
+// are cached.
 func (s *Service) Current(ctx context.Context) (Settings, error) {
 	have, err := s.cached.Get(struct{}{}, func() (*Settings, bool, error) {
 		read, err := load(ctx, s.DB)
@@ -193,7 +193,7 @@ func (s *Service) Current(ctx context.Context) (Settings, error) {
 	return *have, nil
 }
 
-// Get returns the settings to administrators.
+// Get returns the settings. Only administrators may call it.
 func (s *Service) Get(ctx context.Context, by actor.Actor) (Settings, error) {
 	if err := by.RequireAdmin(); err != nil {
 		return Settings{}, err
@@ -201,8 +201,9 @@ func (s *Service) Get(ctx context.Context, by actor.Actor) (Settings, error) {
 	return s.Current(ctx)
 }
 
-// Update lets administrators change settings: change is given the present
-// ones. Values out of range are Invalid, and then nothing changes.
+// Update changes the settings: change is called with the current values. Only
+// administrators may call it. It returns Invalid, and changes nothing, if a value is
+// out of range or a guard rejects the change.
 func (s *Service) Update(ctx context.Context, by actor.Actor, change func(*Settings)) (Settings, error) {
 	if err := by.RequireAdmin(); err != nil {
 		return Settings{}, err
@@ -292,8 +293,8 @@ const (
 	maxText  = 1000 // characters of a text
 )
 
-// host is a name of a host, or one with all names below it. It goes into a header,
-// so it has nothing else.
+// host matches a host name, or "*." and a host name for all its subdomains. The
+// match is strict because the value is sent in a header.
 var host = regexp.MustCompile(`^(\*\.)?[a-zA-Z0-9]([a-zA-Z0-9-]{0,62}\.?)+$`)
 
 func addresses(list []string) bool {

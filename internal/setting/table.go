@@ -1,13 +1,14 @@
 package setting
 
-// Setting is one setting. The API, the page of administrators, the validation and
-// docs/admin/settings.md are made from it.
+// Setting is one setting. The API, the settings page, the validation and
+// docs/admin/settings.md are generated from it.
 type Setting struct {
 	Name     string // in the API, in the database and in audit events
-	Value    any    // where it is: *int, *bool, *string, *[]string, *Weights or *Confirmation
+	Value    any    // pointer to the value: *int, *bool, *string, *[]string, *Weights or *Confirmation
 	Default  any
 	Min, Max int // of a number
-	// Addresses says that a list may have addresses and networks, each with a port.
+	// Addresses reports whether a list may also contain networks, IP addresses, and
+	// ports.
 	Addresses bool
 	Label     string // on the page
 	Hint      string // on the page, below it; may be empty
@@ -26,7 +27,7 @@ const (
 	maxSize  = 1 << 20 // in megabytes
 )
 
-// Table returns all settings; their values are those of s.
+// Table returns all settings. Their values point to the fields of s.
 func (s *Settings) Table() []Section {
 	return []Section{
 		{"Sign-up and accounts", []Setting{
@@ -273,7 +274,7 @@ func (s *Settings) List() []Setting {
 	return rows
 }
 
-// Default is what a new instance starts with.
+// Default returns the settings of a new instance.
 func Default() Settings {
 	var s Settings
 	for _, row := range s.List() {

@@ -7,7 +7,7 @@ import (
 	"svc/internal/errs"
 )
 
-// Weights are the shares of storages in the new repositories, by name.
+// Weights are the weights of storages for new repositories, by storage name.
 type Weights map[string]int
 
 const (
@@ -30,8 +30,8 @@ func (w Weights) check(wrong errs.Fields, s Setting) {
 	}
 }
 
-// Pick chooses one of some storages by weight. random returns a number that is less
-// than its argument. If none of the storages has a weight, Pick returns "".
+// Pick selects one of the storages at random, by weight. random returns a number
+// less than its argument. If none of the storages has a weight, Pick returns "".
 func (w Weights) Pick(storages []string, random func(n int) int) string {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(w)), func(name string) bool { return !slices.Contains(storages, name) })
 	sum := 0
