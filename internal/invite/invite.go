@@ -1,6 +1,6 @@
-// Package invite invites email addresses to projects and groups. An address that
-// belongs to a user becomes a member at once; another one gets an email, and
-// becomes a member when its owner signs in.
+// Package invite invites email addresses to projects and groups. If an address
+// belongs to a user, the user becomes a member immediately. Otherwise an email is
+// sent, and its recipient becomes a member when they sign in.
 package invite
 
 import (
@@ -43,7 +43,7 @@ type Invitation struct {
 	GroupID   *int64
 	Email     string
 	Level     project.Level
-	ExpiresAt string // of the membership; empty: never
+	ExpiresAt string // of the membership; empty means never
 	CreatedBy int64
 	Inviter   string // name
 	CreatedAt time.Time
@@ -63,8 +63,8 @@ const (
 	maxAddress = 255
 )
 
-// manager returns the place of invitations to those who manage its members.
-// NotFound, Forbidden.
+// manager returns a project or group if the actor may manage its members, and
+// otherwise NotFound or Forbidden.
 func (s *Service) manager(ctx context.Context, by actor.Actor, at project.Place) (place, project.Setup, error) {
 	setup, err := s.Projects.Setup(ctx, by, at)
 	if err != nil {
@@ -91,8 +91,9 @@ type place struct {
 	entity             audit.Entity
 }
 
-// List lists the pending invitations of a project or group whose address contains
-// a text: for Maintainers of projects and Owners of groups. NotFound, Forbidden.
+// List returns the pending invitations of a project or group whose email address
+// contains query. Requires Maintainer of the project or Owner of the group. Errors:
+// NotFound, Forbidden.
 func (s *Service) List(ctx context.Context, by actor.Actor, at project.Place, query string, p db.Paging) (db.Page[*Invitation], error) {
 	in, _, err := s.manager(ctx, by, at)
 	if err != nil {
@@ -105,11 +106,11 @@ func (s *Service) List(ctx context.Context, by actor.Actor, at project.Place, qu
 	return page, nil
 }
 
-// Result has what is wrong with each address that was not invited.
+// Result maps each address or user ID that could not be invited to an error message.
 type Result map[string]string
 
-// Invite invites addresses and users. It returns what is wrong with some of them;
-// the others are invited. NotFound, Forbidden, Invalid.
+// Invite invites email addresses and users. The result contains those that could not
+// be invited; all others are invited. Errors: NotFound, Forbidden, Invalid.
 func (s *Service) Invite(ctx context.Context, by actor.Actor, at project.Place, emails []string, userIDs []int64, level project.Level, expires string) (Result, error) {
 	in, setup, err := s.manager(ctx, by, at)
 	if err != nil {
@@ -145,7 +146,8 @@ func (s *Service) Invite(ctx context.Context, by actor.Actor, at project.Place, 
 	return failed, nil
 }
 
-// note remembers a refusal; another error is returned.
+// note records the error of an address or user if it is a refusal, and returns any
+// other error.
 func (r Result) note(of string, err error) error {
 	if err == nil {
 		return nil
@@ -215,7 +217,7 @@ func (s *Service) inviteOne(ctx context.Context, by actor.Actor, at project.Plac
 	return err
 }
 
-// cleanAddress returns an address in lower case; Invalid.
+// cleanAddress returns an email address in lower case, or Invalid.
 func cleanAddress(text string) (string, error) {
 	text = strings.ToLower(strings.TrimSpace(text))
 	a, err := mail.ParseAddress(text)
@@ -225,8 +227,8 @@ func cleanAddress(text string) (string, error) {
 	return text, nil
 }
 
-// Update changes a pending invitation; nil leaves the present value. NotFound,
-// Forbidden, Invalid.
+// Update changes a pending invitation; nil keeps the current value. Errors:
+// NotFound, Forbidden, Invalid.
 func (s *Service) Update(ctx context.Context, by actor.Actor, at project.Place, email string, level *project.Level, expires *string) (*Invitation, error) {
 	in, setup, err := s.manager(ctx, by, at)
 	if err != nil {
@@ -269,7 +271,7 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, at project.Place, 
 	return i, nil
 }
 
-// Revoke removes a pending invitation. NotFound, Forbidden.
+// Revoke deletes a pending invitation. Errors: NotFound, Forbidden.
 func (s *Service) Revoke(ctx context.Context, by actor.Actor, at project.Place, email string) error {
 	in, setup, err := s.manager(ctx, by, at)
 	if err != nil {
@@ -294,19 +296,19 @@ func (s *Service) Revoke(ctx context.Context, by actor.Actor, at project.Place, 
 	return nil
 }
 
-// ByToken returns the invitation of an email. NotFound.
+// ByToken returns the invitation with the token of an invitation email, or NotFound.
 func (s *Service) ByToken(ctx context.Context, token string) (*Invitation, error) {
 	i, err := findByDigest(ctx, s.DB, secret.Digest(token))
 	return i, db.NotFound(err, "Invitation")
 }
 
-// maxAccepted is how many invitations are accepted at one sign-in: anyone can
-// invite an address many times. The others wait for the next one.
+// maxAccepted is the maximum number of invitations that one sign-in accepts, because
+// many places can invite one address. The others are accepted at the next sign-in.
 const maxAccepted = 100
 
-// AcceptAll makes a user a member where their confirmed addresses are invited. It
-// is called when they sign in. The memberships have the permissions that the
-// inviter can still grant.
+// AcceptAll accepts the pending invitations of a user's confirmed email addresses.
+// It is called when the user signs in. Invitations that the inviter may no longer
+// grant are deleted.
 func (s *Service) AcceptAll(ctx context.Context, userID int64, addresses []string) error {
 	pending, err := findByEmails(ctx, s.DB, addresses[:min(500, len(addresses))], maxAccepted)
 	if err != nil {
@@ -320,8 +322,8 @@ func (s *Service) AcceptAll(ctx context.Context, userID int64, addresses []strin
 	return nil
 }
 
-// accept makes a user a member and removes the invitation. One that the inviter
-// may no longer grant is removed only.
+// accept makes a user a member and deletes the invitation. If the inviter may no
+// longer grant the role, it only deletes the invitation.
 func (s *Service) accept(ctx context.Context, i *Invitation, userID int64) error {
 	by, err := s.Users.As(ctx, i.CreatedBy)
 	if err == nil {

@@ -17,7 +17,8 @@ func scan(sc db.Scanner) (*Invitation, error) {
 	return &i, err
 }
 
-// where is a condition on the place of invitations i.
+// where returns an SQL condition, with its argument, that selects the invitations i
+// of the place.
 func (in place) where() (string, int64) {
 	if in.projectID != 0 {
 		return `i.project_id = ?`, in.projectID
@@ -25,8 +26,8 @@ func (in place) where() (string, int64) {
 	return `i.namespace_id = ?`, in.groupID
 }
 
-// list reads one page. A place has at most maxPending invitations, so the search
-// needs no index of its own.
+// list returns one page of invitations. A place has at most maxPending invitations,
+// so the search needs no index.
 func list(ctx context.Context, d *db.DB, in place, query string, p db.Paging) (db.Page[*Invitation], error) {
 	var w db.Where
 	cond, id := in.where()
