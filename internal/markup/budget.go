@@ -7,28 +7,27 @@ import (
 	"time"
 )
 
-// Limits bounds the work of one rendering. What would cost more is shown as
+// Limits limits the work of one rendering. A text that exceeds them is shown as
 // plain text.
 type Limits struct {
 	CPU   time.Duration // processor time
-	Steps int           // matches that a lexer tries, and elements that the Markdown parser looks at
+	Steps int           // matches that a lexer tries, and elements that the Markdown parser processes
 }
 
-// defaultLimits are far above what texts cost that users write: a source file
-// of 256 KiB takes about a second.
+// defaultLimits are far above the cost of usual texts: a source file of 256 KiB
+// takes about one second.
 var defaultLimits = Limits{CPU: 2 * time.Second, Steps: 50_000_000}
 
-// scanLimits are for texts that are looked through and not shown: for mentions and
-// tasks. That happens inside transactions.
+// scanLimits are the limits for texts that are only searched for mentions and tasks.
+// They are lower because the search runs inside transactions.
 var scanLimits = Limits{CPU: 500 * time.Millisecond, Steps: 10_000_000}
 
-// errCostly says that a rendering was stopped because it reached its limits.
+// errCostly means that a rendering was stopped because it reached its limits.
 var errCostly = errors.New("the text costs too much to render")
 
-// budget is the work that one rendering may still do. Parsers and lexers of
-// others have no way to be stopped from outside, so they are stopped from inside:
-// each hook in them calls spend, which panics when the rendering is to end, and
-// spending recovers.
+// budget counts the work of one rendering. The parser and lexer libraries cannot be
+// canceled, so hooks in them call spend, which panics when the rendering must end;
+// spending recovers from that panic.
 type budget struct {
 	ctx    context.Context
 	limits Limits
@@ -38,9 +37,8 @@ type budget struct {
 	looked time.Time // when cpu was last read
 }
 
-// lookEvery is how much time may pass before the processor time and the context
-// are looked at again. The processor time is never more than the time that
-// passes, and to read that is cheap.
+// lookEvery is the interval, in wall-clock time, between two checks of the processor
+// time and the context. Reading the wall clock is cheaper than these checks.
 const lookEvery = 2 * time.Millisecond
 
 // stop is the panic that ends a rendering.
@@ -49,8 +47,8 @@ type stop struct{ err error }
 // spending runs f with a budget. It returns how much processor time f took, and
 // errCostly or the error of the context when f was stopped.
 //
-// The goroutine keeps its thread meanwhile: processor time is counted by thread,
-// and does not depend on how busy the machine is.
+// The goroutine is locked to its thread, because processor time is counted per
+// thread. It does not depend on the load of the machine.
 func spending(ctx context.Context, l Limits, f func(b *budget) error) (cost time.Duration, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -70,7 +68,8 @@ func spending(ctx context.Context, l Limits, f func(b *budget) error) (cost time
 	return 0, f(b)
 }
 
-// spend takes steps out of the budget.
+// spend adds steps to the work that was done, and panics with stop if the rendering
+// must end.
 func (b *budget) spend(steps int) {
 	b.steps += steps
 	if b.steps > b.limits.Steps {
@@ -82,8 +81,7 @@ func (b *budget) spend(steps int) {
 	}
 }
 
-// look ends the rendering when its processor time is used up or no one waits
-// for it any more.
+// look panics with stop if the processor time is used up or the context has ended.
 func (b *budget) look() {
 	if err := b.ctx.Err(); err != nil {
 		panic(stop{err})
@@ -93,8 +91,8 @@ func (b *budget) look() {
 	}
 }
 
-// within runs f with limits of its own inside the budget. It reports false when f
-// reached them.
+// within runs f with lower limits inside the budget. It returns false if f was
+// stopped because it reached a limit.
 func (b *budget) within(l Limits, f func()) (ok bool) {
 	outer := b.limits
 	b.limits = Limits{CPU: min(outer.CPU, l.CPU), Steps: min(outer.Steps, l.Steps)}

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// threadTime is the processor time that the calling thread has used.
+// threadTime returns the processor time that the calling thread has used.
 func threadTime() time.Duration {
 	const thread = 1 // RUSAGE_THREAD
 	var u syscall.Rusage
 	if err := syscall.Getrusage(thread, &u); err != nil {
-		panic(err) // the arguments are right, and nothing else fails
+		panic(err) // fails only for invalid arguments
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

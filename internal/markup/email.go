@@ -66,7 +66,7 @@ func attribute(tag string, of *regexp.Regexp) string {
 	return ""
 }
 
-// picture returns a link to an image, with its alternative text.
+// picture returns a link to an image, with its alternative text as the link text.
 func picture(tag, site string, linked bool) string {
 	name := attribute(tag, caption)
 	if name == "" {

@@ -8,7 +8,7 @@ import (
 	"svc/internal/markup"
 )
 
-// TestEmailHTML adapts HTML to emails.
+// TestEmailHTML checks how HTML is adapted to emails.
 func TestEmailHTML(t *testing.T) {
 	t.Parallel()
 	for source, want := range map[string]string{
@@ -38,7 +38,7 @@ func TestEmailHTML(t *testing.T) {
 	}
 }
 
-// TestEmailLabel: emails show labels as links, without the image of their color.
+// TestEmailLabel checks that emails show labels as links without their color dot.
 func TestEmailLabel(t *testing.T) {
 	t.Parallel()
 	safe, err := markup.New(markup.Deps{}).Markdown(t.Context(), `see ~"a b"!`, markup.Options{Resolve: func(refs []markup.Reference) (map[markup.Reference]markup.Target, error) {
@@ -52,7 +52,7 @@ func TestEmailLabel(t *testing.T) {
 	}
 }
 
-// TestMentions finds the names in a text, and none in code.
+// TestMentions checks that mentions are found in text, but not in code.
 func TestMentions(t *testing.T) {
 	t.Parallel()
 	got, err := markup.Mentions(t.Context(), "@ada, `@code` and @top/sub.\n\n    @block\n\n```\n@fence\n```\nmail@example.org @ada")

@@ -8,24 +8,24 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// The Markdown parser has no limits of its own. The types here are its hooks: they
-// ask the budget, and refuse what would make the work grow with the square of the
-// text between two of their calls.
+// The Markdown parser has no limits. The types in this file are hooks of the parser:
+// they spend the budget, and reject input for which the work between two of their
+// calls would be quadratic.
 
-// maxDepth is how deep blocks of a text may be nested.
+// maxDepth is the maximum nesting depth of blocks.
 const maxDepth = 100
 
-// countedReader counts how often the parser looks at a line: once for each block
-// that is open there.
+// countedReader counts how often the parser reads a line: once for each block that
+// is open there.
 type countedReader struct {
 	text.Reader
 	budget *budget
 	line   int
-	looks  int // at the line
+	looks  int // reads of the line
 }
 
-// maxLooks is how often the parser may look at a line. A block that opens there
-// costs some ten looks.
+// maxLooks is how often the parser may read a line. A block that opens there causes
+// about ten reads.
 const maxLooks = 20 * maxDepth
 
 // PeekLine implements text.Reader.
@@ -47,14 +47,14 @@ type inlineGuard struct {
 	delimiters int // of parent
 }
 
-// maxDelimiters is how many signs of emphasis a block may have. The parser
-// compares each with those before it.
+// maxDelimiters is the maximum number of emphasis delimiters in a block. The parser
+// compares each with all delimiters before it.
 const maxDelimiters = 5000
 
 // Trigger implements parser.InlineParser.
 func (g *inlineGuard) Trigger() []byte { return []byte("*_~[]!<`( ") }
 
-// Parse implements parser.InlineParser. It takes nothing.
+// Parse implements parser.InlineParser. It consumes nothing.
 func (g *inlineGuard) Parse(parent ast.Node, block text.Reader, _ parser.Context) ast.Node {
 	g.budget.spend(1)
 	if parent != g.parent {
@@ -75,11 +75,11 @@ func (g *inlineGuard) Parse(parent ast.Node, block text.Reader, _ parser.Context
 	return nil
 }
 
-// maxCells is how many cells a table may have. The parser fills up each row to
-// the width of the first.
+// maxCells is the maximum number of cells in a table. The parser extends each row to
+// the width of the first row.
 const maxCells = 100_000
 
-// tableGuard looks at paragraphs before they become tables.
+// tableGuard checks paragraphs before they become tables.
 type tableGuard struct{ budget *budget }
 
 // Transform implements parser.ParagraphTransformer. It changes nothing.
@@ -99,12 +99,11 @@ func (g tableGuard) Transform(p *ast.Paragraph, r text.Reader, _ parser.Context)
 	}
 }
 
-// mostOutput is how long the HTML of a text may become: a definition that is used
-// many times makes it much longer than the text.
+// mostOutput returns the maximum length of the HTML of a text. A link reference
+// definition that is used many times makes the HTML much longer than the text.
 func mostOutput(source int) int { return min(64<<10+25*source, 8<<20) }
 
-// countedBuffer holds what is rendered, up to a number of bytes, and gives it to
-// the next reader.
+// countedBuffer is a buffer of rendered HTML with a maximum size.
 type countedBuffer struct {
 	bytes.Buffer
 	budget *budget

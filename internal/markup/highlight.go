@@ -8,11 +8,11 @@ import (
 	"github.com/alecthomas/chroma/v2"
 )
 
-// maxHighlighted is the longest text that is highlighted.
+// maxHighlighted is the maximum number of bytes of a text that is highlighted.
 const maxHighlighted = 256 << 10
 
-// lexerFor finds the lexer of the library for a language or, if that is empty or
-// not known, for the name of a file. It is nil for plain text.
+// lexerFor returns the library's lexer for a language or, if that is empty or
+// unknown, for a file name. It returns nil for plain text and for long texts.
 func lexerFor(name, language, source string) chroma.Lexer {
 	if len(source) > maxHighlighted {
 		return nil
@@ -25,8 +25,8 @@ func lexerFor(name, language, source string) chroma.Lexer {
 	return lexerNames().find(name)
 }
 
-// highlight tokenises a text and gives the tokens of each line. ok is false when
-// the lexer is switched off, or fails.
+// highlight returns the tokens of each line of a text. ok is false if the lexer is
+// disabled or fails.
 func (s *session) highlight(b *budget, lexer chroma.Lexer, source string) (lines [][]chroma.Token, ok bool) {
 	own := s.bounded(lexer)
 	if own == nil {
@@ -45,7 +45,7 @@ func (s *session) highlight(b *budget, lexer chroma.Lexer, source string) (lines
 	return chroma.SplitTokensIntoLines(tokens), true
 }
 
-// plainLines are the lines of a text that is not highlighted, as HTML.
+// plainLines returns the lines of a text as HTML, without highlighting.
 func plainLines(source string) []string {
 	if source == "" {
 		return nil
@@ -53,7 +53,7 @@ func plainLines(source string) []string {
 	return strings.Split(html.EscapeString(strings.TrimSuffix(source, "\n")), "\n")
 }
 
-// htmlLines are the lines of a highlighted text.
+// htmlLines returns the lines of a highlighted text as HTML.
 func htmlLines(lines [][]chroma.Token) []string {
 	list := make([]string, len(lines))
 	for i, line := range lines {
@@ -77,8 +77,8 @@ func writeTokens(w io.Writer, line []chroma.Token) {
 	}
 }
 
-// className is the class of a kind of token, or of the kind that it is one
-// of. Plain text has none, and few kinds look different from it.
+// className returns the CSS class of a token type or of its category. It returns an
+// empty string for most types, which look like plain text.
 func className(t chroma.TokenType) string {
 	switch {
 	case t.InCategory(chroma.Comment):

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// show leads images to where they are loaded from. It is done after the cache:
-// which images are loaded depends on settings.
+// show replaces the URLs of images with those from which they are loaded. The result
+// is not cached because it depends on settings.
 func (r *Renderer) show(ctx context.Context, safe string) (string, error) {
 	if r.images == nil || !strings.Contains(safe, "<img") {
 		return safe, nil
@@ -33,7 +33,7 @@ func (r *Renderer) show(ctx context.Context, safe string) (string, error) {
 			return picture(tag, "", linked > 0)
 		}
 		more := ` loading="lazy">`
-		if to != address { // what was written is for programs that read the HTML
+		if to != address { // the original URL is kept for programs that read the HTML
 			tag = source.ReplaceAllLiteralString(tag, ` src="`+html.EscapeString(to)+`"`)
 			more = ` data-canonical-src="` + html.EscapeString(address) + `"` + more
 		}
@@ -41,12 +41,11 @@ func (r *Renderer) show(ctx context.Context, safe string) (string, error) {
 	}), nil
 }
 
-// image matches an image, and where a link starts and ends, in HTML that has been
-// cleaned.
+// image matches images and the start and end tags of links in sanitized HTML.
 var image = regexp.MustCompile(`<img [^>]*>|<a [^>]*>|</a>`)
 
-// relative rewrites the addresses of links and images in HTML that someone has
-// written in a text, before it is cleaned.
+// relative rewrites the URLs of links and images in HTML that is part of a text,
+// before it is sanitized.
 func relative(text string, link func(to string, image bool) string) string {
 	return written.ReplaceAllStringFunc(text, func(tag string) string {
 		part := written.FindStringSubmatch(tag)
@@ -55,5 +54,5 @@ func relative(text string, link func(to string, image bool) string) string {
 	})
 }
 
-// written matches a link or an image up to its address, which is in quotes.
+// written matches the tag of a link or an image up to its quoted URL.
 var written = regexp.MustCompile(`(?i)(<(a|img)\s(?:[^<>"']|"[^"]*"|'[^']*')*?\s?(?:href|src)\s*=\s*)("[^"<>]*"|'[^'<>]*')`)

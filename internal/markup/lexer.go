@@ -12,18 +12,18 @@ import (
 	"github.com/alecthomas/chroma/v2/lexers"
 )
 
-// The lexers of the library are state machines of regular expressions that
-// backtrack. Each match may take time that grows with the square of the text or
-// worse, and nothing ends the run of a lexer: a match that takes more than 250 ms
-// counts as none, and the next rule is tried. So their rules are run here, by a
-// loop that asks a budget before each match.
+// The lexers of the library are state machines of backtracking regular expressions.
+// A match may take quadratic time or worse, and a lexer cannot be canceled: a match
+// that takes more than 250 ms counts as no match, and the next rule is tried.
+// Therefore this file runs the rules in its own loop, which checks a budget before
+// each match.
 
-// matchTime is how long a regular expression may run before the budget is asked
-// again. It is time that passes: a match that was stopped early, because the
-// machine is busy, is retried.
+// matchTime is how long a regular expression may run before the budget is checked
+// again, in wall-clock time. A match that exceeds it is retried within the budget,
+// because it may be slow only due to the load of the machine.
 const matchTime = 50 * time.Millisecond
 
-// switchedOff are the lexers that are not used, and why.
+// switchedOff are the lexers that are not used, with the reason.
 var switchedOff = map[string]string{
 	"Raku": "its rules scan the text and run other lexers themselves, out of reach of the budget",
 }
@@ -34,7 +34,7 @@ type session struct {
 	library  *library
 	budget   *budget
 	registry *chroma.LexerRegistry
-	known    map[chroma.Lexer]chroma.Lexer // of the library, to ours; nil for one that is switched off
+	known    map[chroma.Lexer]chroma.Lexer // from the library's lexers to ours; nil if switched off
 }
 
 func (y *library) session() *session {
@@ -47,9 +47,9 @@ func (y *library) session() *session {
 	return s
 }
 
-// named is a lexer that others find by its name and aliases only: to compare the
-// language of an embedded text with patterns of file names is out of reach of the
-// budget.
+// named is a lexer that other lexers find only by its name and aliases. The library
+// would also match the language of an embedded text against file name patterns,
+// without a budget.
 type named struct{ chroma.Lexer }
 
 // Config implements chroma.Lexer.
@@ -59,8 +59,8 @@ func (n named) Config() *chroma.Config {
 	return &config
 }
 
-// bounded returns the lexer that does the work of one of the library within the
-// budget, or nil when there is none.
+// bounded returns a lexer that runs the rules of a library lexer within the budget,
+// or nil if the lexer is not supported or switched off.
 func (s *session) bounded(l chroma.Lexer) chroma.Lexer {
 	own, ok := s.known[l]
 	if ok {
@@ -77,7 +77,7 @@ func (s *session) bind(l chroma.Lexer) chroma.Lexer {
 	if r, ok := l.(*chroma.RegexLexer); ok {
 		return &boundedLexer{Lexer: r, session: s, rules: s.library.rulesOf(r)}
 	}
-	// The other kinds are made of lexers, which their fields name.
+	// The other types wrap lexers, which are in their fields.
 	parts := func(names ...string) []chroma.Lexer {
 		var list []chroma.Lexer
 		for _, name := range names {
@@ -100,13 +100,14 @@ func (s *session) bind(l chroma.Lexer) chroma.Lexer {
 			return chroma.RemappingLexer(p[0], mapper)
 		}
 	}
-	if p := parts("Lexer"); p != nil { // Markdown and HTTP, without what they embed
+	if p := parts("Lexer"); p != nil { // Markdown and HTTP, without embedded languages
 		return p[0]
 	}
 	return nil
 }
 
-// field returns a field of a struct of the library, which does not export it.
+// field returns an unexported field of a struct of the library. It returns false if
+// there is no such field of type T.
 func field[T any](of any, name string) (T, bool) {
 	var none T
 	v := reflect.ValueOf(of)
@@ -121,8 +122,8 @@ func field[T any](of any, name string) (T, bool) {
 	return value, ok
 }
 
-// compiled is the rules of a lexer, which all sessions share. They are made when
-// they are first needed: all together take seconds.
+// compiled returns the compiled rules of a lexer, which all sessions share. They are
+// compiled on first use, because compiling the rules of all lexers takes seconds.
 type compiled func() (chroma.CompiledRules, error)
 
 // library holds the rules of all lexers.
@@ -145,8 +146,8 @@ func (y *library) rulesOf(l *chroma.RegexLexer) compiled {
 	return c
 }
 
-// compile has the library make the rules of a lexer again, and takes them from
-// it.
+// compile returns the compiled rules of a lexer. The library does not export them,
+// so compile creates a copy of the lexer with a mutator that receives them.
 func compile(l *chroma.RegexLexer) (chroma.CompiledRules, error) {
 	raw, err := l.Rules()
 	if err != nil {
@@ -177,8 +178,8 @@ func compile(l *chroma.RegexLexer) (chroma.CompiledRules, error) {
 	return taken.rules, nil
 }
 
-// tame replaces the rules that run another lexer without asking for it by name:
-// it would be one without a budget.
+// tame replaces rules that run another lexer without looking it up by name, because
+// that lexer would not have a budget.
 func tame(lexer string, r chroma.Rule) chroma.Rule {
 	switch {
 	case lexer == "Go" && strings.HasPrefix(r.Pattern, "(`)"): // a template in a string
@@ -193,7 +194,7 @@ func tame(lexer string, r chroma.Rule) chroma.Rule {
 
 const takerState = "svc: compiled rules"
 
-// taker is a mutator that is given the rules of a lexer when they are compiled.
+// taker is a mutator that receives the rules of a lexer when they are compiled.
 type taker struct{ rules chroma.CompiledRules }
 
 // Mutate implements chroma.Mutator; its rule never matches.
@@ -211,10 +212,11 @@ type boundedLexer struct {
 	chroma.Lexer
 	session *session
 	rules   compiled
-	self    *chroma.RegexLexer // made when it is needed
+	self    *chroma.RegexLexer // see standIn; created on first use
 }
 
-// SetRegistry implements chroma.Lexer. The lexer of the library keeps its own.
+// SetRegistry implements chroma.Lexer. It does nothing: the lexer uses the registry
+// of its session.
 func (l *boundedLexer) SetRegistry(*chroma.LexerRegistry) chroma.Lexer { return l }
 
 // Tokenise implements chroma.Lexer.
@@ -245,9 +247,9 @@ func (l *boundedLexer) Tokenise(o *chroma.TokeniseOptions, source string) (chrom
 	return r.next, nil
 }
 
-// standIn is a lexer of the library's own type that does what l does, for rules
-// that have a part of a match lexed by the same lexer. In each state it has one
-// rule, which takes the whole text.
+// standIn returns a lexer of the library's type that calls l, for rules that lex a
+// part of a match with the same lexer. In each state it has one rule, which matches
+// the whole text.
 func (l *boundedLexer) standIn(rules chroma.CompiledRules) *chroma.RegexLexer {
 	all := chroma.EmitterFunc(func(groups []string, s *chroma.LexerState) chroma.Iterator {
 		it, err := l.Tokenise(&chroma.TokeniseOptions{State: s.State, Nested: true}, groups[0])
@@ -263,13 +265,13 @@ func (l *boundedLexer) standIn(rules chroma.CompiledRules) *chroma.RegexLexer {
 	return chroma.MustNewLexer(&chroma.Config{Name: l.Config().Name}, func() chroma.Rules { return states })
 }
 
-// run is a lexer at work on one text. It does what chroma.LexerState.Iterator
-// does.
+// run is the state of a lexer that tokenizes one text. It replaces
+// chroma.LexerState.Iterator.
 type run struct {
 	budget *budget
 	state  *chroma.LexerState
 	first  string // state
-	added  int    // 1 when a line end was added to the text
+	added  int    // 1 if a line feed was added to the text
 	inner  []chroma.Iterator
 }
 
@@ -292,7 +294,7 @@ func (r *run) next() chroma.Token {
 		s.Pos += utf8.RuneCountInString(s.Groups[0])
 		if rule.Mutator != nil {
 			if rule.Mutator.Mutate(s) != nil {
-				panic(stop{errCostly}) // a fault of the lexer
+				panic(stop{errCostly}) // a bug of the lexer
 			}
 		}
 		if rule.Type != nil {
@@ -310,7 +312,8 @@ func (r *run) next() chroma.Token {
 	return chroma.EOF
 }
 
-// emitted returns the next token of what the last rules emitted.
+// emitted returns the next token that the last rules emitted, or false if there is
+// none.
 func (r *run) emitted() (chroma.Token, bool) {
 	for len(r.inner) > 0 {
 		last := len(r.inner) - 1
@@ -326,7 +329,8 @@ func (r *run) emitted() (chroma.Token, bool) {
 	return chroma.EOF, false
 }
 
-// match finds the first rule that fits, and sets its groups.
+// match returns the first rule that matches, or nil, and sets the groups of the
+// match.
 func (r *run) match(rules []*chroma.CompiledRule) *chroma.CompiledRule {
 	s := r.state
 	for i, rule := range rules {

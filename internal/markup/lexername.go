@@ -9,24 +9,24 @@ import (
 	"github.com/alecthomas/chroma/v2/lexers"
 )
 
-// lexerTable finds the lexer for the name of a file or language, as the library
-// does. The library compares a name with every pattern and each suffix that it
-// ignores: that takes milliseconds, and more than a millisecond for each byte of
-// the name. A page of a comparison has many files, and a block of code may name a
-// language of any length.
+// lexerTable finds the lexer for a file name or language, with the same result as
+// the library. The library matches a name against each pattern with each ignored
+// suffix, which takes milliseconds and more than a millisecond per byte of the name.
+// That is too slow: a comparison has many files, and the language of a code block
+// may be long.
 type lexerTable struct {
 	languages map[string]chroma.Lexer // by name and alias, in lower case
 	kinds     [2]patterns             // of primary and of alias patterns
 }
 
-// patterns are the patterns of names, with the lexers that they are of.
+// patterns are file name patterns with their lexers.
 type patterns struct {
-	names   map[string][]ranked // without wildcards
+	names   map[string][]ranked // patterns without wildcards
 	endings map[string][]ranked // *.ending, without the asterisk
 	globs   []glob              // others
 }
 
-// ranked is a lexer and its rank: the lowest wins.
+// ranked is a lexer with its priority and its order in the library.
 type ranked struct {
 	lexer    chroma.Lexer
 	priority float32
@@ -38,11 +38,12 @@ type glob struct {
 	ranked
 }
 
-// maxLexerName is the longest name that is looked up, as of a file on most systems.
+// maxLexerName is the maximum length of a name that is looked up: the limit of file
+// names on most systems.
 const maxLexerName = 255
 
-// ignoredEndings are those of backups and templates, which say nothing of the
-// content: a.go.orig.
+// ignoredEndings are file name suffixes of backups and templates, which do not
+// indicate the language: a.go.orig.
 var ignoredEndings = []string{
 	"~", ".bak", ".old", ".orig", ".dpkg-dist", ".dpkg-old", ".ucf-dist", ".ucf-new", ".ucf-old", ".rpmnew", ".rpmorig", ".rpmsave", ".in",
 }
@@ -82,8 +83,7 @@ func (p *patterns) add(pattern string, r ranked) {
 	}
 }
 
-// language returns the lexer for a language, which may be named as the ending of
-// its files; nil if there is none.
+// language returns the lexer for a language name or file name extension, or nil.
 func (t *lexerTable) language(name string) chroma.Lexer {
 	if len(name) > maxLexerName {
 		return nil
@@ -97,7 +97,7 @@ func (t *lexerTable) language(name string) chroma.Lexer {
 	return t.find(name)
 }
 
-// find returns the lexer for a file, nil if there is none.
+// find returns the lexer for a file, or nil.
 func (t *lexerTable) find(file string) chroma.Lexer {
 	name := path.Base(file)
 	if len(name) > maxLexerName {
@@ -118,7 +118,7 @@ func (t *lexerTable) find(file string) chroma.Lexer {
 	return nil
 }
 
-// match puts the lexer for a name into best if it ranks higher.
+// match replaces best with the lexer for a name if that one ranks higher.
 func (p *patterns) match(name string, best *ranked) {
 	for _, r := range p.names[name] {
 		r.better(best)

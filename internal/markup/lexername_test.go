@@ -8,7 +8,7 @@ import (
 	"github.com/alecthomas/chroma/v2/lexers"
 )
 
-// TestLexerTable compares the table with the library itself.
+// TestLexerTable compares the results of the table and of the library.
 func TestLexerTable(t *testing.T) {
 	t.Parallel()
 	compare := func(what, name string, got, want chroma.Lexer) {
@@ -40,9 +40,9 @@ func TestLexerTable(t *testing.T) {
 	}
 }
 
-// TestLongLexerNames looks for lexers by names of a megabyte: of a file, of the
-// language of a block of code, and of a block within a highlighted text. Compared
-// with each pattern of the library, one of them takes minutes.
+// TestLongLexerNames looks up names of one megabyte: of a file, of the language of a
+// code block, and of a code block in a highlighted Markdown file. In the library,
+// one such lookup takes minutes.
 func TestLongLexerNames(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("a", 1<<20)

@@ -1,5 +1,5 @@
-// Package markup renders Markdown and source code of users as sanitized HTML: files
-// of repositories, issues and notes.
+// Package markup renders Markdown and source code as sanitized HTML: files in
+// repositories, issues and notes.
 package markup
 
 import (
@@ -26,43 +26,42 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// Options say what differs between the places that show texts.
+// Options are the options of a rendering.
 type Options struct {
-	// Link makes an address of ours of one in the text; nil leaves it.
+	// Link returns the URL to use for a URL of a link or an image; nil keeps it.
 	Link func(to string, image bool) string
-	// LinkKey names what Link does: texts with the same one have the same
-	// links. It is needed where there is a Link.
+	// LinkKey identifies Link in the cache: texts with the same key have the same
+	// links. It is required with Link.
 	LinkKey string
-	// Highlight says that code is highlighted.
+	// Highlight highlights code blocks.
 	Highlight bool
-	// Resolve finds what the references in the text stand for, as far as the
-	// reader may know; what it does not find stays as it was written. Nil looks
-	// for none.
+	// Resolve returns the targets of references that the reader may see. Other
+	// references are not changed. If Resolve is nil, references are not searched.
 	Resolve func(refs []Reference) (map[Reference]Target, error)
-	// Task draws the nth box of the lists of tasks, counted from 0; nil draws
-	// boxes that can only be looked at. What it gives is not cleaned.
+	// Task renders the nth checkbox of the task lists, counted from 0; nil renders
+	// disabled checkboxes. The result is not sanitized.
 	Task func(n int, done bool) string
-	// Suggestion draws the nth suggestion of the text, counted from 0, as
-	// Suggestions lists them; nil shows suggestions as code. The result is not
+	// Suggestion renders the nth suggestion of the text, counted from 0, in the
+	// order of Suggestions; nil renders suggestions as code. The result is not
 	// sanitized.
 	Suggestion func(n int) string
-	// Wiki says that [[page]] is a link to a page, by Link.
+	// Wiki makes [[page]] a link to a wiki page. It needs Link.
 	Wiki bool
-	// Whole is the address of the text as it was written, for a page that shows
-	// only a part of it; empty when there is none.
+	// Whole is the URL of the raw text, which is linked if only a part of the
+	// text is shown. It may be empty.
 	Whole string
 }
 
-// Markdown renders Markdown of the usual kind, with tables, lists of tasks,
-// footnotes and plain addresses. A text that costs too much to render is given as
-// Plain does, and one that is too long for a page for users in part.
+// Markdown renders GitHub Flavored Markdown with footnotes and GitLab's extensions.
+// A text that is too expensive to render is returned as by Plain. A text that is too
+// long for the page is cut.
 func (r *Renderer) Markdown(ctx context.Context, source string, o Options) (string, error) {
 	page := pageOf(ctx)
 	if most := page.part(len(source), o.Whole != ""); most > 0 && most < len(source) {
 		return cut(source, most, o.Whole), nil
 	}
-	// What depends on the reader is added afterwards, so that all readers share
-	// the rendering.
+	// Parts that depend on the reader are added afterwards, so that all readers
+	// share the cached rendering.
 	of := sumOf("markdown", source, o.LinkKey, fmt.Sprint(o.Link != nil, o.Highlight, o.Task != nil, o.Suggestion != nil, o.Wiki))
 	found, err := r.render(ctx, of, func(b *budget) (string, error) {
 		var boxes *marks
@@ -107,7 +106,7 @@ func (r *Renderer) Markdown(ctx context.Context, source string, o Options) (stri
 	return safe, nil
 }
 
-// cut returns the beginning of a text as it was written, and says so.
+// cut returns the beginning of a text as plain text, with a notice that it was cut.
 func cut(source string, most int, whole string) string {
 	link := ""
 	if whole != "" {
@@ -121,12 +120,13 @@ func cut(source string, most int, whole string) string {
 type style struct {
 	link        func(to string, image bool) string
 	code        func(w io.Writer, language, source string) error // highlights code
-	boxes       *marks                                           // of tasks; nil for boxes to be looked at
-	suggestions *slots                                           // nil to show suggestions as code
+	boxes       *marks                                           // of tasks; nil for disabled checkboxes
+	suggestions *slots                                           // nil to render suggestions as code
 	wiki        bool
 }
 
-// markdown renders a text within a budget, up to what depends on its reader.
+// markdown renders a text within a budget, without the parts that depend on the
+// reader.
 func markdown(b *budget, source string, s style) (string, error) {
 	md := engine(b, s, source)
 	link, toc := s.link, contents{budget: b, source: []byte(source)}
@@ -154,12 +154,12 @@ func markdown(b *budget, source string, s style) (string, error) {
 	if err := md.Renderer().Render(&out, []byte(source), doc); err != nil {
 		return "", err
 	}
-	// Markdown may hold HTML of its own, so what comes out is cleaned.
+	// Markdown may contain HTML, so the output is sanitized.
 	return policy().SanitizeReader(&out).String(), nil
 }
 
-// highlighter highlights the blocks of code of a text: together they may take
-// half of its budget, and what is over that stays plain.
+// highlighter returns a function that highlights the code blocks of a text. A block
+// that would exceed half of the budget, and all blocks after it, are plain text.
 func (r *Renderer) highlighter(b *budget) func(w io.Writer, language, source string) error {
 	over := false
 	limits := Limits{CPU: b.limits.CPU / 2, Steps: b.limits.Steps / 2}
@@ -183,7 +183,7 @@ func (r *Renderer) highlighter(b *budget) func(w io.Writer, language, source str
 	}
 }
 
-// Plain shows a text as it was written.
+// Plain returns a text as preformatted HTML, without rendering it.
 func Plain(source string) string { return "<pre>" + html.EscapeString(source) + "</pre>" }
 
 func engine(b *budget, s style, source string) goldmark.Markdown {
@@ -191,7 +191,7 @@ func engine(b *budget, s style, source string) goldmark.Markdown {
 	if s.wiki {
 		inline = append(inline, util.Prioritized(wikiLinkParser{s.link}, 150))
 	}
-	// A page has many texts, and ids are unique on it.
+	// A page may have several texts, and IDs must be unique on a page.
 	sum := sha256.Sum256([]byte(source))
 	return goldmark.New(
 		goldmark.WithExtensions(extension.GFM, extension.NewFootnote(extension.WithFootnoteIDPrefix(HeadingPrefix+hex.EncodeToString(sum[:4])+"-"))),
@@ -204,8 +204,8 @@ func engine(b *budget, s style, source string) goldmark.Markdown {
 	)
 }
 
-// policy is what may stand in a text of someone: no script, no style, no form, no
-// frame.
+// policy returns the sanitizer policy for texts of users: no scripts, styles, forms
+// or frames.
 var policy = sync.OnceValue(func() *bluemonday.Policy {
 	p := bluemonday.UGCPolicy()
 	p.AllowAttrs("class").Matching(regexp.MustCompile(`^(chroma|[a-z][a-z0-9]{0,3}|language-[\w+#-]{1,40}|footnote[\w-]{0,20}|task-list-item|mermaid|markdown-alert( markdown-alert-[a-z]{1,10})?|markdown-alert-title)$`)).
@@ -220,10 +220,11 @@ var policy = sync.OnceValue(func() *bluemonday.Policy {
 	return p
 })
 
-// HeadingPrefix keeps ids out of a text from being those of the page.
+// HeadingPrefix is the prefix of the IDs in a text. It keeps them distinct from the
+// IDs of the page.
 const HeadingPrefix = "user-content-"
 
-// headings returns headings their ids.
+// headings generates the IDs of headings.
 type headings struct{ used map[string]int }
 
 // Generate implements parser.IDs.
@@ -251,7 +252,7 @@ func (h *headings) Generate(value []byte, _ ast.NodeKind) []byte {
 // Put implements parser.IDs.
 func (h *headings) Put([]byte) {}
 
-// blocks renders code, the boxes of task lists and suggestions.
+// blocks renders code, the checkboxes of task lists and suggestions.
 type blocks struct{ style }
 
 // RegisterFuncs implements renderer.NodeRenderer.
@@ -281,7 +282,7 @@ func (b blocks) fenced(w util.BufWriter, source []byte, n ast.Node, entering boo
 		code.Write(line.Value(source))
 	}
 	switch language := string(block.Language(source)); language {
-	case "math", "mermaid": // a script draws it
+	case "math", "mermaid": // rendered by a script
 		extra := ""
 		if language == "math" {
 			extra = ` data-math-style="display"`
@@ -289,7 +290,7 @@ func (b blocks) fenced(w util.BufWriter, source []byte, n ast.Node, entering boo
 		_, _ = w.WriteString(`<pre class="` + language + `" tabindex="0"` + extra + `><code>` + html.EscapeString(code.String()) + "</code></pre>\n")
 		return ast.WalkContinue, nil
 	}
-	_, _ = w.WriteString(`<pre class="chroma" tabindex="0"><code>`) // long lines are scrolled by keys too
+	_, _ = w.WriteString(`<pre class="chroma" tabindex="0"><code>`) // focusable for scrolling with the keyboard
 	if b.code == nil {
 		_, _ = w.WriteString(html.EscapeString(code.String()))
 	} else if err := b.code(w, string(block.Language(source)), code.String()); err != nil {
@@ -299,8 +300,8 @@ func (b blocks) fenced(w util.BufWriter, source []byte, n ast.Node, entering boo
 	return ast.WalkContinue, nil
 }
 
-// htmlBlock writes HTML that stands in a text, with its addresses led as those
-// of Markdown are.
+// htmlBlock writes an HTML block of a text, with its URLs rewritten like those in
+// Markdown.
 func (b blocks) htmlBlock(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	block := n.(*ast.HTMLBlock)
 	if !entering {

@@ -8,7 +8,7 @@ import (
 	"svc/internal/markup"
 )
 
-// TestSafe tries what users put into texts to run a script of theirs.
+// TestSafe checks that texts cannot inject scripts.
 func TestSafe(t *testing.T) {
 	t.Parallel()
 	for source, want := range map[string]string{
@@ -47,7 +47,7 @@ func TestSafe(t *testing.T) {
 	}
 }
 
-// all finds every reference.
+// all resolves every reference.
 func all(refs []markup.Reference) (map[markup.Reference]markup.Target, error) {
 	found := map[markup.Reference]markup.Target{}
 	for _, r := range refs {

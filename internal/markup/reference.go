@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Kind is what a reference is to.
+// Kind is the type of the target of a reference.
 type Kind string
 
-// The kinds of references, and how they are written.
+// The kinds of references and their syntax.
 const (
 	Issue        Kind = "issue"         // #1, project#1, group/project#1
 	MergeRequest Kind = "merge_request" // !2, group/project!2
@@ -20,26 +20,26 @@ const (
 	Snippet      Kind = "snippet"       // $3, group/project$3
 )
 
-// Reference is a short name of a thing in a text.
+// Reference is a reference in a text, such as group/project#1 or @name.
 type Reference struct {
 	Kind    Kind
-	Project string // the path before it, or the name of one beside that of the text; empty for this one
+	Project string // path, or name in the namespace of the text; empty for the project of the text
 	Name    string
 }
 
-// Target is what a reference stands for.
+// Target is what a reference links to.
 type Target struct {
 	URL   string
 	Title string
-	Text  string // what is shown; what was written unless given
-	Color string // of a label, #rrggbb; it is shown beside the text
+	Text  string // link text; empty for the reference as written
+	Color string // of a label, #rrggbb; shown as a dot beside the text
 }
 
-// maxReferences is how many references of a text are looked at.
+// maxReferences is how many references of a text are resolved.
 const maxReferences = 200
 
-// references finds all kinds at once. Before a reference stands nothing that
-// could be a part of a name or of an address.
+// references matches references of all kinds. The character before a reference must
+// not be part of a name or URL.
 var references = regexp.MustCompile(`(^|[^\w/&@#!~%.-])` +
 	`(?:([\w][\w.-]*(?:/[\w][\w.-]*)*)?([#!$])(\d{1,18})\b` + // 2 project, 3 sign, 4 number
 	`|@([a-zA-Z0-9_][\w.-]*(?:/[\w.-]+)*)` + // 5 user
@@ -52,12 +52,12 @@ type piece struct {
 	ref  *Reference
 }
 
-// split takes a text apart.
+// split splits a text into references and the text between them.
 func split(source string) []piece {
 	var list []piece
 	done := 0
 	for from := 0; from < len(source); {
-		// The expression looks only at words that can be references: most are not.
+		// The expression is run only on words that can be references: most cannot.
 		word := candidate(source, from)
 		if word < 0 {
 			break
@@ -105,10 +105,10 @@ func split(source string) []piece {
 	return append(list, piece{text: source[done:]})
 }
 
-// candidate returns where the first word of a text starts, from an offset on, that
-// can be a reference: it has a sign before a name or number, or seven hexadecimal
-// digits in a row. The space before the word is included, and parts of names before
-// from are not. It returns -1 without such a word.
+// candidate returns the start of the first word at or after an offset that can be a
+// reference: it has a sign before a name or number, or seven consecutive hexadecimal
+// digits. The space before the word is included, parts of names before from are not.
+// It returns -1 if there is no such word.
 func candidate(source string, from int) int {
 	hex := 0
 	for i := from; i < len(source); i++ {
@@ -136,18 +136,18 @@ func candidate(source string, from int) int {
 	return -1
 }
 
-// isName reports whether a byte can begin a name; any character that is not ASCII can.
+// isName reports whether a byte can start a name. All bytes that are not ASCII can.
 func isName(c byte) bool {
 	return c == '_' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' || c >= 0x80
 }
 
-// refer makes links of the references in HTML that has been cleaned: there a <
-// begins a tag, and a > ends it. Code, and what is a link already, is left.
+// refer replaces the references in sanitized HTML with links. In sanitized HTML,
+// each < starts a tag and each > ends one. Code and existing links are not changed.
 func refer(safe string, resolve func([]Reference) (map[Reference]Target, error)) (string, error) {
-	var parts []piece // tags have no text of their own to look at, so they are plain
+	var parts []piece // tags are plain pieces: they contain no references
 	var asked []Reference
 	seen := map[Reference]bool{}
-	inside := 0 // elements in which nothing is looked for
+	inside := 0 // open elements in which references are not searched
 	for safe != "" {
 		if safe[0] == '<' {
 			end := strings.IndexByte(safe, '>') + 1
@@ -221,8 +221,8 @@ func Dot(color string) string {
 	return `<svg viewBox="0 0 8 8" aria-hidden="true"><circle cx="4" cy="4" r="4" fill="` + html.EscapeString(color) + `"/></svg>`
 }
 
-// step is 1 for a tag that begins something in which no references are looked
-// for, and -1 for one that ends it.
+// step returns 1 for the start tag, and -1 for the end tag, of an element in which
+// references are not searched, and otherwise 0.
 func step(tag string) int {
 	name := strings.TrimPrefix(tag, "<")
 	way := 1

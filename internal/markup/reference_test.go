@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestCandidate: split finds the same references as the expression alone.
+// TestCandidate checks that split finds the same references as the expression alone.
 func TestCandidate(t *testing.T) {
 	t.Parallel()
 	words := []string{" ", " ", "#1", "!2", "$3", "@a", "~b", `~"c d"`, "%e", "0123abc", "0123abcd0", "g/p", "x", ".", "(", "\n", "é", "~é", "@", "#", "12345", "-", ","}

@@ -19,26 +19,26 @@ import (
 	"svc/internal/limit"
 )
 
-// Deps are what a Renderer needs. All have defaults.
+// Deps are the dependencies of a Renderer. All have defaults.
 type Deps struct {
 	Log    *slog.Logger
 	Limits Limits             // of one rendering
-	Share  *limit.ShareLimits // of renderings at the same time
+	Share  *limit.ShareLimits // of concurrent renderings
 	// Images returns a function that returns the URL from which an image is
-	// loaded, or an empty text if it becomes a link. Nil does not change images.
+	// loaded, or "" to replace the image with a link. Nil does not change images.
 	Images func(ctx context.Context) (func(address string) string, error)
 }
 
-// Renderer renders texts and source code within bounds. A text that costs too
-// much is shown as it was written. It keeps what it has rendered, renders a text
-// once for all who ask for it at the same time, and stops when all of them have
-// left. Renderings that run at once are shared fairly among callers.
+// Renderer renders texts and source code within limits. A text that is too expensive
+// is shown as plain text. Results are cached. Concurrent requests for the same text
+// share one rendering, which is canceled when all of them are canceled. The number
+// of concurrent renderings is limited, also per caller.
 type Renderer struct {
 	log     *slog.Logger
 	limits  Limits
 	share   *limit.Share
 	images  func(ctx context.Context) (func(address string) string, error)
-	secret  string // of the marks of tasks: see marks
+	secret  string // of the placeholders of tasks and suggestions: see marks, slots
 	library library
 	idle    sync.Pool // of *session
 	cache   cache
@@ -50,8 +50,8 @@ type Renderer struct {
 	steps   atomic.Int64
 }
 
-// renderWait is how long a rendering waits for a processor before the text is
-// shown plain.
+// renderWait is how long a rendering waits for a free slot before the text is shown
+// as plain text.
 const renderWait = 3 * time.Second
 
 // New returns a Renderer.
@@ -76,8 +76,8 @@ type Stats struct {
 	Runs   int64 // renderings that were started
 	Costly int64 // of these, how many reached their limits
 	Steps  int64 // of all of them
-	Active int   // renderings that run or wait now
-	Held   int   // slots of the share that are taken
+	Active int   // renderings that are running or waiting
+	Held   int   // slots of the share that are in use
 }
 
 // Stats returns the counts.
@@ -87,32 +87,32 @@ func (r *Renderer) Stats() Stats {
 	return Stats{Runs: r.runs.Load(), Costly: r.costly.Load(), Steps: r.steps.Load(), Active: len(r.flights), Held: r.share.Held()}
 }
 
-// pageCPU is how much processor time the renderings of one page may take
-// together: when it is used up, no further one is started for the page.
+// pageCPU is how much processor time all renderings of one page may take. When it is
+// used up, no further rendering is started for the page.
 const pageCPU = 3 * time.Second
 
-// The texts of a page for users are shown whole up to these bounds. What is
-// longer is shown in part, as plain text: see cut.
+// Texts on an HTML page are rendered completely up to these limits. Above them, only
+// their beginning is shown, as plain text: see cut.
 const (
 	pageSource = 2 << 20   // bytes of Markdown of all texts
 	pageHTML   = 8 << 20   // bytes of HTML of all texts
-	longSource = 256 << 10 // bytes of Markdown of a text that can be read elsewhere
-	partSource = 16 << 10  // what is shown of a long text
-	restSource = 500       // what is shown of a text when the page is full
+	longSource = 256 << 10 // bytes of Markdown of one text, if the page links the raw text
+	partSource = 16 << 10  // bytes that are shown of a long text
+	restSource = 500       // bytes that are shown of a text when a limit of the page is reached
 )
 
-// page is the account of the renderings of one request.
+// page counts the cost of all renderings of one request.
 type page struct {
 	spent atomic.Int64 // nanoseconds
-	busy  atomic.Bool  // a rendering was turned away, so that the next ones are not tried
+	busy  atomic.Bool  // a rendering was rejected, so no further one is tried
 
-	bounded      bool // it is a page for users
+	bounded      bool // it is an HTML page: texts are cut
 	source, html atomic.Int64
 }
 
-// part is how much of a text of n bytes the page shows as plain text, and 0 when
-// it is shown whole. A long text is one that can be read elsewhere, if that is
-// known.
+// part returns how many bytes of a text of n bytes the page shows as plain text, or
+// 0 if the text is rendered completely. elsewhere means that the page links the raw
+// text.
 func (p *page) part(n int, elsewhere bool) int {
 	if !p.bounded {
 		return 0
@@ -132,8 +132,8 @@ func (p *page) part(n int, elsewhere bool) int {
 
 type pageKey struct{}
 
-// WithPage returns a context whose renderings share the limits of one page. It
-// decides about cost only, like limit.WithAddress.
+// WithPage returns a context whose renderings share the limits of one page. Like
+// limit.WithAddress, it affects only cost, not permissions.
 func WithPage(ctx context.Context) context.Context {
 	if _, ok := ctx.Value(pageKey{}).(*page); ok {
 		return ctx
@@ -141,8 +141,8 @@ func WithPage(ctx context.Context) context.Context {
 	return context.WithValue(ctx, pageKey{}, &page{})
 }
 
-// WithShownPage is WithPage for a page that users look at: its texts are cut
-// when they are too long for one.
+// WithShownPage is like WithPage for an HTML page: texts that are too long for it
+// are cut.
 func WithShownPage(ctx context.Context) context.Context {
 	return context.WithValue(ctx, pageKey{}, &page{bounded: true})
 }
@@ -156,15 +156,15 @@ func pageOf(ctx context.Context) *page {
 
 func (p *page) over() bool { return p.busy.Load() || p.spent.Load() > int64(pageCPU) }
 
-// Degraded reports whether a text of the page of ctx may have been shown plain
-// because the page is over its limits or the server is busy: what was drawn with
-// it is not to be kept.
+// Degraded reports whether a text of the page of ctx may have been rendered as plain
+// text because the page is over its limits or the server is busy. Such a page must
+// not be cached.
 func Degraded(ctx context.Context) bool {
 	p := pageOf(ctx)
 	return p.over() || p.source.Load() > pageSource || p.html.Load() > pageHTML
 }
 
-// sum names a rendering by all that it depends on.
+// sum identifies a rendering: it is the hash of all its inputs.
 type sum [sha256.Size]byte
 
 func sumOf(parts ...string) sum {
@@ -175,14 +175,14 @@ func sumOf(parts ...string) sum {
 	return sum(h.Sum(nil))
 }
 
-// flightKey names a rendering that is under way. Callers who have not signed in
-// have flights of their own: no one else waits for their share.
+// flightKey identifies a running rendering. Anonymous callers have separate flights,
+// so that signed-in users do not wait for the share of anonymous callers.
 type flightKey struct {
 	sum
 	anonymous bool
 }
 
-// flight is a rendering that is under way, and those who wait for it.
+// flight is a running rendering with the number of callers that wait for it.
 type flight struct {
 	waiting int
 	cancel  context.CancelFunc
@@ -194,15 +194,15 @@ type flight struct {
 	err  error
 }
 
-// result is the result of a rendering. Ok is false if the text is shown as plain
+// result is the result of a rendering. ok is false if the text is shown as plain
 // text.
 type result struct {
 	html string
 	ok   bool
 }
 
-// render returns the result of a rendering: from the cache, or from work. The
-// error is that of the context, or of work.
+// render returns the result of a rendering from the cache or by calling work. It
+// returns the error of the context or of work.
 func (r *Renderer) render(ctx context.Context, of sum, work func(b *budget) (string, error)) (result, error) {
 	if found, ok := r.cache.get(of); ok {
 		return found, nil
@@ -225,8 +225,8 @@ func (r *Renderer) render(ctx context.Context, of sum, work func(b *budget) (str
 	return f.result, f.err
 }
 
-// join starts a flight, or takes part in one. Anyone who joins must leave; with
-// the last one the work ends.
+// join starts a flight, or joins a running one. The caller must call the returned
+// function; when all callers have called it, the work is canceled.
 func (r *Renderer) join(ctx context.Context, of sum, work func(b *budget) (string, error)) (*flight, func()) {
 	key := flightKey{of, limit.CallerOf(ctx).Anonymous()}
 	r.mu.Lock()
@@ -234,7 +234,8 @@ func (r *Renderer) join(ctx context.Context, of sum, work func(b *budget) (strin
 	f := r.flights[key]
 	if f == nil {
 		f = &flight{done: make(chan struct{})}
-		// The work goes on when the first one leaves and others wait.
+		// The work must not end with the context of the first caller: others may
+		// wait.
 		var own context.Context
 		own, f.cancel = context.WithCancel(context.WithoutCancel(ctx))
 		r.flights[key] = f
@@ -258,7 +259,7 @@ func (r *Renderer) fly(ctx context.Context, f *flight, key flightKey, work func(
 	defer func() {
 		if p := recover(); p != nil {
 			r.log.Error("rendering panicked", "panic", p, "stack", string(debug.Stack()))
-			r.cache.put(key.sum, result{}) // shown plain
+			r.cache.put(key.sum, result{}) // shown as plain text
 		}
 	}()
 	release, err := r.share.Acquire(ctx)
@@ -298,11 +299,11 @@ type Source struct {
 	Name     string // of its file
 	Language string // if it is known
 	Text     string
-	ID       string // of its content, if it has one
+	ID       string // identifies the content in the cache; may be empty
 }
 
-// Lines highlights code and gives its lines as HTML. Code that costs too much is
-// plain.
+// Lines returns the lines of highlighted code as HTML. Code that is too expensive to
+// highlight is returned as plain text.
 func (r *Renderer) Lines(ctx context.Context, s Source) ([]string, error) {
 	lexer := lexerFor(s.Name, s.Language, s.Text)
 	if lexer == nil || s.Text == "" {
@@ -334,15 +335,16 @@ func (r *Renderer) session() *session {
 	return r.library.session()
 }
 
-// cache keeps results up to a number of bytes. It has two halves: what is used is
-// moved to the young one, and when that is full it becomes the old one.
+// cache is a cache of results with a maximum size. It has two halves: entries that
+// are used are copied to the young half. When that is full, it replaces the old
+// half.
 type cache struct {
 	mu         sync.Mutex
 	young, old map[sum]result
 	size       int // of the young half
 }
 
-// maxCached is how many bytes a half has.
+// maxCached is the size of a half in bytes.
 const maxCached = 32 << 20
 
 func (c *cache) get(key sum) (result, bool) {

@@ -15,15 +15,15 @@ import (
 	"svc/internal/waittest"
 )
 
-// few bounds the work by steps alone, so that it does not depend on the machine.
+// few limits only the steps, so that tests do not depend on the speed of the
+// machine.
 var few = Limits{CPU: time.Hour, Steps: 200_000}
 
-// TestLexersAreBounded returns texts that lexers take quadratic time for to
-// each lexer. All of them end within the budget, or are switched off with a
-// reason.
+// TestLexersAreBounded runs each lexer on texts that can take quadratic time. All
+// lexers must stop within the budget, or be in switchedOff.
 func TestLexersAreBounded(t *testing.T) {
 	t.Parallel()
-	const parts = 8 // to compile the rules of all lexers takes a minute under the race detector
+	const parts = 8 // compiling the rules of all lexers takes a minute with the race detector
 	for part := range parts {
 		t.Run(fmt.Sprintf("part %d", part), func(t *testing.T) {
 			t.Parallel()
@@ -51,7 +51,7 @@ func TestLexersAreBounded(t *testing.T) {
 	}
 }
 
-// checkLexer has a lexer take a text apart with few steps.
+// checkLexer checks that a lexer stops within a small budget.
 func checkLexer(t *testing.T, s *session, name, piece string, size int) {
 	t.Helper()
 	source := strings.Repeat(piece, size/len(piece)+1)
@@ -67,14 +67,14 @@ func checkLexer(t *testing.T, s *session, name, piece string, size int) {
 	if err != nil && !errors.Is(err, errCostly) {
 		t.Errorf("%s, %q: %v", name, piece, err)
 	}
-	// One step over the limit ends it. A match that is under way is not counted
-	// by steps: it ends by its time.
+	// The first step over the limit stops the lexer. A running match does not count
+	// steps: it is stopped by its time limit.
 	if b.steps > limits.Steps+limits.Steps/1000+len(source) || cost > limits.CPU+10*time.Second {
 		t.Errorf("%s, %q: %d steps, %v", name, piece, b.steps, cost)
 	}
 }
 
-// FuzzLexers looks for texts that a lexer takes more time for than its budget.
+// FuzzLexers searches for texts for which a lexer exceeds its budget.
 func FuzzLexers(f *testing.F) {
 	var y library
 	s := y.session()
@@ -90,8 +90,8 @@ func FuzzLexers(f *testing.F) {
 	})
 }
 
-// costlyMarkdown are texts that a Markdown parser without limits takes quadratic
-// time or room for.
+// costlyMarkdown returns texts for which a Markdown parser without limits needs
+// quadratic time or memory.
 func costlyMarkdown(size int) map[string]string {
 	all := func(s string) string { return strings.Repeat(s, size/len(s)+1) }
 	var ticks strings.Builder
@@ -111,13 +111,13 @@ func costlyMarkdown(size int) map[string]string {
 	}
 }
 
-// TestMarkdownIsBounded renders texts that are quadratic without limits.
+// TestMarkdownIsBounded checks that rendering texts with quadratic cost is stopped.
 func TestMarkdownIsBounded(t *testing.T) {
 	t.Parallel()
 	for name, source := range costlyMarkdown(32 << 10) {
 		checkMarkdown(t, name, source)
 	}
-	// What users write is rendered.
+	// A usual text is rendered.
 	html, err := New(Deps{}).Markdown(t.Context(), strings.Repeat("> *a* [b](c) `d`\n\n", 1000), Options{})
 	if err != nil || !strings.Contains(html, "<em>a</em>") {
 		t.Errorf("%.100q, %v", html, err)
@@ -144,7 +144,7 @@ func checkMarkdown(t *testing.T, name, source string) {
 	}
 }
 
-// FuzzMarkdownWork looks for texts that take more time than their budget.
+// FuzzMarkdownWork searches for texts that exceed their budget.
 func FuzzMarkdownWork(f *testing.F) {
 	for _, source := range costlyMarkdown(20) {
 		f.Add(source)
@@ -156,8 +156,8 @@ func FuzzMarkdownWork(f *testing.F) {
 	})
 }
 
-// TestCostlyCodeIsPlain shows what costs too much as it was written, with its
-// lines, and does not try it again.
+// TestCostlyCodeIsPlain checks that expensive code is returned as plain lines, and
+// that it is highlighted only once.
 func TestCostlyCodeIsPlain(t *testing.T) {
 	t.Parallel()
 	r := New(Deps{Limits: few})
@@ -170,14 +170,15 @@ func TestCostlyCodeIsPlain(t *testing.T) {
 	if s := r.Stats(); s.Runs != 1 || s.Costly != 1 || s.Steps > int64(few.Steps)+1000 {
 		t.Errorf("%+v", s)
 	}
-	// A block of code in a text does not make the text plain.
+	// An expensive code block does not make the whole text plain.
 	html, err := r.Markdown(t.Context(), "# Title\n\n```python\n"+strings.Repeat("a <b>\n", 20_000)+"```\n\n```python\ndef f(): pass\n```\n", Options{Highlight: true})
 	if err != nil || !strings.Contains(html, "Title</h1>") || !strings.Contains(html, "a &lt;b&gt;\na") {
 		t.Errorf("%.100q, %v", html, err)
 	}
 }
 
-// TestOneRenderingOfAText has several callers ask for the same text at once.
+// TestOneRenderingOfAText checks that concurrent calls for a text share one
+// rendering.
 func TestOneRenderingOfAText(t *testing.T) {
 	t.Parallel()
 	r := New(Deps{})
@@ -218,8 +219,8 @@ func TestOneRenderingOfAText(t *testing.T) {
 	}
 }
 
-// TestRenderingEndsWithItsCallers cancels those who wait, one after the other:
-// the work ends with the last one.
+// TestRenderingEndsWithItsCallers cancels the waiting callers one by one: the work
+// is canceled with the last one.
 func TestRenderingEndsWithItsCallers(t *testing.T) {
 	t.Parallel()
 	r := New(Deps{})
@@ -262,8 +263,8 @@ func TestRenderingEndsWithItsCallers(t *testing.T) {
 	waittest.For(t, "the slot", func() bool { return r.Stats().Held == 0 })
 }
 
-// TestRenderingShare has callers who have not signed in hold all slots that they
-// can have: others still render, and further ones get plain text.
+// TestRenderingShare uses all slots for anonymous callers: users can still render,
+// and further anonymous callers get plain text.
 func TestRenderingShare(t *testing.T) {
 	t.Parallel()
 	r := New(Deps{Limits: Limits{CPU: time.Hour}, Share: &limit.ShareLimits{Total: 2, Reserve: 1}})
@@ -292,7 +293,7 @@ func TestRenderingShare(t *testing.T) {
 	if html, err := r.Markdown(user, "*b*", Options{}); err != nil || !strings.Contains(html, "<em>b</em>") || Degraded(user) {
 		t.Errorf("%q, %v", html, err)
 	}
-	// What was rendered costs nothing.
+	// A cached rendering needs no slot.
 	if html, err := r.Markdown(from("192.0.2.3:1", 0), "*b*", Options{}); err != nil || !strings.Contains(html, "<em>b</em>") {
 		t.Errorf("%q, %v", html, err)
 	}

@@ -24,8 +24,8 @@ const MaxSuggestionLines = 100
 // suggestionInfo matches the info string of a suggestion.
 var suggestionInfo = regexp.MustCompile(`^suggestion(?::-([0-9]{1,4})\+([0-9]{1,4}))?$`)
 
-// Suggestions returns the suggestions in a text, in order. A text that costs too
-// much to parse has none.
+// Suggestions returns the suggestions in a text, in order. A text that is too
+// expensive to parse has none.
 func Suggestions(ctx context.Context, source string) []Suggestion {
 	if !strings.Contains(source, "suggestion") {
 		return nil
@@ -84,8 +84,8 @@ func suggestion(block *ast.FencedCodeBlock, source []byte) (Suggestion, bool) {
 	return one, true
 }
 
-// slots stand for the suggestions of a text until it has been sanitized, like
-// marks for its boxes.
+// slots generates placeholders for the suggestions of a text until it has been
+// sanitized, like marks for its checkboxes.
 type slots struct {
 	secret string
 	count  int
@@ -96,7 +96,7 @@ func (s *slots) put(w util.BufWriter) {
 	s.count++
 }
 
-// fill replaces the slots.
+// fill replaces the placeholders.
 func (s *slots) fill(html string, draw func(n int) string) string {
 	return regexp.MustCompile("\uE0F0"+s.secret+"s([0-9]+)\uE0F1").ReplaceAllStringFunc(html, func(slot string) string {
 		n, _ := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(slot, "\uE0F0"+s.secret+"s"), "\uE0F1")) // only digits match

@@ -19,8 +19,8 @@ import (
 	"svc/internal/emoji"
 )
 
-// made is a piece of HTML that a parser of ours has made. It is cleaned with the
-// rest.
+// made is a node with HTML that a parser of this package generated. It is sanitized
+// with the rest.
 type made struct {
 	ast.BaseInline
 	html string
@@ -70,8 +70,8 @@ func isWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsD
 // mathParser finds formulas in a text: $`a`$, $a$ and $$a$$.
 type mathParser struct{ budget *budget }
 
-// The longest formulas in bytes, on a line and of their own. What is longer stays
-// as written.
+// The maximum lengths of inline and display formulas in bytes. Longer formulas are
+// shown as text.
 const (
 	maxInline  = 1000
 	maxFormula = 10_000
@@ -99,8 +99,8 @@ func (p mathParser) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.N
 		block.Advance(end + 4)
 		return formula(string(code[:end]), "inline")
 	}
-	// A dollar sign is more often one of money: a formula neither starts nor ends
-	// with white space, and no digit follows.
+	// Most dollar signs are currency: a formula neither starts nor ends with white
+	// space, and is not followed by a digit.
 	rest := line[1:]
 	if first, _ := utf8.DecodeRune(rest); len(rest) == 0 || unicode.IsSpace(first) {
 		return nil
@@ -113,7 +113,7 @@ func (p mathParser) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.N
 	return formula(string(rest[:end]), "inline")
 }
 
-// display finds a formula of its own, which may have several lines.
+// display parses a display formula, which may have several lines.
 func (p mathParser) display(block text.Reader) ast.Node {
 	at, pos := block.Position()
 	block.Advance(2)
@@ -139,12 +139,12 @@ func (p mathParser) display(block text.Reader) ast.Node {
 	return nil
 }
 
-// formula is shown as it was written until a script has drawn it.
+// formula returns a node with the source of a formula, which a script renders.
 func formula(tex, style string) ast.Node {
 	return &made{html: `<code class="math" data-math-style="` + style + `">` + html.EscapeString(tex) + "</code>"}
 }
 
-// wikiLinkParser finds links of wikis: [[page]] and [[text|page]].
+// wikiLinkParser finds wiki links: [[page]] and [[text|page]].
 type wikiLinkParser struct {
 	link func(to string, image bool) string
 }
@@ -171,7 +171,7 @@ func (p wikiLinkParser) Parse(_ ast.Node, block text.Reader, _ parser.Context) a
 		return nil
 	}
 	block.Advance(end + 4)
-	// Pages are named from the top of the wiki.
+	// Page names are relative to the root of the wiki.
 	if !strings.Contains(to, "://") && !strings.HasPrefix(to, "#") {
 		to = "/" + strings.TrimPrefix(strings.ReplaceAll(to, " ", "-"), "/")
 	}
@@ -182,7 +182,7 @@ func (p wikiLinkParser) Parse(_ ast.Node, block text.Reader, _ parser.Context) a
 	return &made{html: `<a href="` + html.EscapeString(p.link(to, false)) + `">` + html.EscapeString(strings.TrimSpace(name)) + "</a>"}
 }
 
-// alerts makes alerts of quotes that start with [!note] or the like.
+// alerts converts blockquotes that start with [!note] or another type to alerts.
 type alerts struct{ budget *budget }
 
 var alertMark = regexp.MustCompile(`(?i)^\[!(note|tip|important|caution|warning)\][ \t]*(.{0,200}?)\s*$`)
@@ -215,7 +215,8 @@ func (a alerts) Transform(p *ast.Paragraph, r text.Reader, _ parser.Context) {
 	quote.RemoveChild(quote, p)
 }
 
-// alertAttribute is where a quote has the kind and title of its alert.
+// alertAttribute is the attribute of a blockquote with the type and title of its
+// alert.
 const alertAttribute = "alert"
 
 func writeQuote(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -239,7 +240,7 @@ const (
 	maxTOCOfAText = 3
 )
 
-// contents puts tables of contents where [[_TOC_]] or [TOC] stands.
+// contents replaces [[_TOC_]] and [TOC] with tables of contents.
 type contents struct {
 	budget   *budget
 	source   []byte
@@ -247,7 +248,7 @@ type contents struct {
 	headings []*ast.Heading
 }
 
-// look notes a node that concerns a table of contents.
+// look records a heading, or a paragraph that a table of contents replaces.
 func (c *contents) look(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.Heading:
@@ -266,7 +267,7 @@ func (c *contents) look(n ast.Node) {
 	}
 }
 
-// fill replaces the places.
+// fill inserts the tables of contents.
 func (c *contents) fill() {
 	if len(c.places) == 0 {
 		return
@@ -302,10 +303,10 @@ func (c *contents) fill() {
 	}
 }
 
-// plainText is the text of a heading without its marks.
+// plainText returns the text of a heading without markup.
 func plainText(n ast.Node, source []byte) string {
 	var b strings.Builder
-	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // it returns what this returns
+	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // the function returns no error
 		if !entering || b.Len() > 200 {
 			return ast.WalkContinue, nil
 		}
@@ -324,7 +325,7 @@ func plainText(n ast.Node, source []byte) string {
 
 var tags = regexp.MustCompile(`<[^>]*>`)
 
-// syntax registers what draws these.
+// syntax registers the renderers of the nodes of this file.
 type syntax struct{}
 
 // RegisterFuncs implements renderer.NodeRenderer.

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestSyntax renders what is beyond usual Markdown.
+// TestSyntax checks the extensions of Markdown.
 func TestSyntax(t *testing.T) {
 	t.Parallel()
 	r := New(Deps{})
@@ -45,13 +45,14 @@ func TestSyntax(t *testing.T) {
 			t.Errorf("%s: %v\n got %q\nwant %q", tt.name, err, got, want)
 		}
 	}
-	// Wiki links are for wikis.
+	// Wiki links work only in wikis.
 	if got, _ := r.Markdown(t.Context(), "[[Some page]]", Options{}); got != "<p>[[Some page]]</p>\n" {
 		t.Errorf("outside of wikis: %q", got)
 	}
 }
 
-// TestFootnotes: two texts on one page have footnotes with ids of their own.
+// TestFootnotes checks that the footnotes of two texts on one page have different
+// IDs.
 func TestFootnotes(t *testing.T) {
 	t.Parallel()
 	r := New(Deps{})
@@ -74,7 +75,7 @@ func between(text, start, end string) string {
 	return inner
 }
 
-// TestSyntaxCost: no new syntax makes the work grow with the square of a text.
+// TestSyntaxCost checks that no extension takes quadratic time.
 func TestSyntaxCost(t *testing.T) {
 	t.Parallel()
 	for name, part := range map[string]string{

@@ -35,9 +35,9 @@ func (r *Renderer) Tasks(ctx context.Context, source string) ([]bool, error) {
 	return list, nil
 }
 
-// SetTask ticks the nth box of a text, counted from 0, or takes the tick away.
-// It is false when there is no such box, or when it is so already: someone was
-// faster.
+// SetTask checks or unchecks the nth checkbox of a text, counted from 0. It returns
+// false if there is no such checkbox, or if it already has this state, for example
+// because of a concurrent change.
 func SetTask(ctx context.Context, source string, n int, done bool) (string, bool) {
 	list := findTasks(ctx, source)
 	if n < 0 || n >= len(list) {
@@ -55,8 +55,8 @@ func SetTask(ctx context.Context, source string, n int, done bool) (string, bool
 
 func ticked(sign byte) bool { return sign == 'x' || sign == 'X' }
 
-// findTasks returns where the signs of the boxes stand. A text that costs too
-// much to render has none.
+// findTasks returns the offsets of the characters in the checkboxes of a text. A
+// text that is too expensive to render has none.
 func findTasks(ctx context.Context, source string) []int {
 	var list []int
 	_, err := spending(ctx, scanLimits, func(b *budget) error {
@@ -85,8 +85,9 @@ func tasksIn(b *budget, source string) []int {
 	return list
 }
 
-// marks stand for the boxes of a text until it has been cleaned: what a box
-// becomes would not pass. No one who writes a text can know them.
+// marks generates placeholders for the checkboxes of a text, because the sanitizer
+// would remove the checkboxes. They contain a secret, so that users cannot write
+// them.
 type marks struct {
 	secret string
 	count  int
@@ -101,7 +102,7 @@ func (m *marks) put(w util.BufWriter, done bool) {
 	m.count++
 }
 
-// fill puts boxes where the marks are.
+// fill replaces the placeholders with checkboxes.
 func (m *marks) fill(html string, box func(n int, done bool) string) string {
 	return regexp.MustCompile("\uE0F0"+m.secret+"([ox])([0-9]+)\uE0F1").ReplaceAllStringFunc(html, func(mark string) string {
 		mark = strings.TrimSuffix(strings.TrimPrefix(mark, "\uE0F0"+m.secret), "\uE0F1")

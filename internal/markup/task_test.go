@@ -7,15 +7,15 @@ import (
 	"testing"
 )
 
-// TestTasks ticks boxes wherever lists have them, and nothing that only looks
-// like one.
+// TestTasks checks which checkboxes can be changed, and that text that only looks
+// like a checkbox cannot.
 func TestTasks(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		source string
 		tasks  []bool
 		n      int
-		want   string // empty: not possible
+		want   string // empty if SetTask fails
 	}{
 		{"- [ ] one\n- [x] two\n", []bool{false, true}, 0, "- [x] one\n- [x] two\n"},
 		{"- [ ] one\n- [X] two\n", []bool{false, true}, 1, "- [ ] one\n- [ ] two\n"},
@@ -42,8 +42,8 @@ func TestTasks(t *testing.T) {
 	}
 }
 
-// TestTaskBoxes draws boxes after the text was cleaned, and only where tasks
-// are.
+// TestTaskBoxes checks that checkboxes are inserted after sanitizing, and only for
+// tasks.
 func TestTaskBoxes(t *testing.T) {
 	t.Parallel()
 	source := "- [ ] one &#xE0F0;x0&#xE0F1;\n- [x] <button>two</button>\n\n<input type=\"checkbox\" checked>\n\n`- [ ] code`\n"
@@ -56,7 +56,8 @@ func TestTaskBoxes(t *testing.T) {
 	}
 }
 
-// FuzzTasks holds that what is drawn and what can be ticked are the same.
+// FuzzTasks checks that the checkboxes that are rendered and those that SetTask
+// changes are the same.
 func FuzzTasks(f *testing.F) {
 	for _, s := range []string{"- [ ] a\n- [x] b", "> 1. [ ] a\n>    * [X] b", "\t- [ ] a", "- [ ]\ta\n\n  - [ ] b", "- \xff[ ] a", "-\t[ ] x"} {
 		f.Add(s)
