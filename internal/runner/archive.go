@@ -40,7 +40,7 @@ func pack(ctx context.Context, dir string, files []string, format, to string) er
 	return errors.Join(err, out.Close())
 }
 
-// tree is a working tree. Nothing outside of it can be reached.
+// tree is a working tree. It gives no access to files outside of it.
 type tree struct {
 	ctx  context.Context
 	root *os.Root
@@ -58,7 +58,7 @@ func packZip(files []string, out io.Writer, from tree) error {
 
 func (t tree) addZip(z *zip.Writer, name string) error {
 	info, err := t.root.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) { // it went since it was found
+	if errors.Is(err, fs.ErrNotExist) { // deleted since it was found
 		return nil
 	}
 	if err != nil {
@@ -104,8 +104,8 @@ func (t tree) copy(name string, w io.Writer) error {
 	return err
 }
 
-// patient is a reader that stops when its context ends, because large files take
-// long.
+// patient is a reader that fails when its context ends, because reading a large file
+// takes long.
 type patient struct {
 	ctx context.Context
 	r   io.Reader
@@ -119,7 +119,7 @@ func (p patient) Read(b []byte) (int, error) {
 	return p.r.Read(b)
 }
 
-// packGzip writes one file after the other, each with its name.
+// packGzip writes each file as one gzip member with its name.
 func packGzip(files []string, out io.Writer, from tree) error {
 	for _, name := range files {
 		if info, err := from.root.Lstat(name); err != nil || !info.Mode().IsRegular() {
@@ -128,7 +128,7 @@ func packGzip(files []string, out io.Writer, from tree) error {
 		z := gzip.NewWriter(out)
 		z.Name = path.Base(name)
 		if strings.ContainsFunc(z.Name, func(r rune) bool { return r == 0 || r > 0xff }) {
-			z.Name = "" // the format has no way to write it
+			z.Name = "" // gzip supports only Latin-1 names
 		}
 		if err := errors.Join(from.copy(name, z), z.Close()); err != nil {
 			return fmt.Errorf("pack %s: %w", name, err)
@@ -147,8 +147,8 @@ func packRaw(files []string, out io.Writer, from tree) error {
 	return from.copy(files[0], out)
 }
 
-// unpack writes the files of an archive into a directory. No entry reaches
-// outside of it, neither by its name nor by a link.
+// unpack extracts an archive into a directory and returns the number of files. No
+// entry can write outside of the directory, neither by its name nor through a link.
 func unpack(ctx context.Context, archive, dir string) (int, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -173,7 +173,7 @@ func unpack(ctx context.Context, archive, dir string) (int, error) {
 			dirs = append(dirs, f)
 		}
 	}
-	for i := len(dirs) - 1; i >= 0; i-- { // they may forbid to write into them
+	for i := len(dirs) - 1; i >= 0; i-- { // last, because they may be read-only
 		name := strings.TrimSuffix(dirs[i].Name, "/")
 		if err := root.Chmod(name, dirs[i].Mode().Perm()|0o700); err != nil {
 			return 0, fmt.Errorf("unpack %s: %w", name, err)

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// write makes files below a directory; those that end in / are directories,
-// and "-> x" is the content of a link.
+// write creates files in a directory. A name that ends in "/" is a directory, and
+// the content "-> x" is a symbolic link to x.
 func write(t testing.TB, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -38,7 +38,7 @@ func write(t testing.TB, dir string, files map[string]string) {
 	}
 }
 
-// testJob is a job with a working tree and a log, but without a server.
+// testJob returns a job with a working tree and a log, but without a server.
 func testJob(t testing.TB, vars ...variable) *job {
 	t.Helper()
 	r := &Runner{Deps: Deps{Dir: t.TempDir(), Now: time.Now, Pace: Pace{}.withDefaults()}}
@@ -126,7 +126,7 @@ func TestPackUnpack(t *testing.T) {
 	if err := pack(t.Context(), j.dir, files, "zip", archive); err != nil {
 		t.Fatal(err)
 	}
-	// What is there already is replaced, and not written through.
+	// Existing files are replaced; existing links are not followed.
 	elsewhere := filepath.Join(t.TempDir(), "kept")
 	write(t, filepath.Dir(elsewhere), map[string]string{"kept": "kept"})
 	write(t, to, map[string]string{"text": "-> " + elsewhere, "link": "old"})
@@ -187,7 +187,7 @@ func TestPackFormats(t *testing.T) {
 	}
 }
 
-// TestUnpackEscapes unpacks archives that want to write elsewhere.
+// TestUnpackEscapes unpacks archives that try to write outside of the directory.
 func TestUnpackEscapes(t *testing.T) {
 	t.Parallel()
 	link := func(to string) string { return "-> " + to }

@@ -15,7 +15,7 @@ import (
 // unknown archive format. The job causes them, not the runner.
 var errRefused = errors.New("not possible")
 
-// downloadArtifacts brings the artifacts of other jobs into the working tree.
+// downloadArtifacts downloads the artifacts of other jobs into the working tree.
 func (j *job) downloadArtifacts() error {
 	for _, d := range j.Dependencies {
 		if d.ArtifactsFile.Filename == "" {
@@ -85,7 +85,7 @@ func (j *job) uploadOne(a artifact) error {
 	if err != nil {
 		return err
 	}
-	if len(files) == 0 { // no reason to fail
+	if len(files) == 0 { // does not fail the job
 		j.say("%s", yellow("No files to upload for "+a.Type))
 		return nil
 	}

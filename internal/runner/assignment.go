@@ -1,7 +1,7 @@
 package runner
 
-// assignment is a job as sent by the server. Fields that the shell executor does
-// not use are left out.
+// assignment is a job as sent by the server, without the fields that the shell
+// executor does not use.
 type assignment struct {
 	ID            int64        `json:"id"`
 	Token         string       `json:"token"`
@@ -103,8 +103,8 @@ type features struct {
 	TokenMaskPrefixes []string `json:"token_mask_prefixes"`
 }
 
-// applies reports whether something is done after a job that ended well or did
-// not, as its "when" says.
+// applies reports whether an artifact or a cache with this "when" is saved, given
+// the result of the script.
 func applies(when string, failed bool) bool {
 	switch when {
 	case "always":

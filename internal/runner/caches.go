@@ -15,14 +15,14 @@ import (
 // cacheTime is how long an unused cache is kept.
 const cacheTime = 30 * 24 * time.Hour
 
-// cachePath is the file of a cache of a project. A key may be
-// any text, so it is not the name.
+// cachePath returns the path of the file of a cache. The name is a hash of the key,
+// because a key may be any text.
 func (j *job) cachePath(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return filepath.Join(j.r.cacheDir(), strconv.FormatInt(j.JobInfo.ProjectID, 10), hex.EncodeToString(sum[:16])+".zip")
 }
 
-// restoreCaches unpacks the caches of the job. It may do without.
+// restoreCaches unpacks the caches of the job. Missing caches are not an error.
 func (j *job) restoreCaches() error {
 	for _, c := range j.Cache {
 		key := j.vars.expand(c.Key)
@@ -41,7 +41,7 @@ func (j *job) restoreCaches() error {
 	return nil
 }
 
-// restoreCache unpacks the first cache that exists.
+// restoreCache unpacks the first existing cache of the keys.
 func (j *job) restoreCache(keys []string) error {
 	for _, key := range keys {
 		path := j.cachePath(key)
@@ -54,7 +54,7 @@ func (j *job) restoreCache(keys []string) error {
 		}
 		j.say("Cache %s: %d files and directories", key, n)
 		now := j.r.Now()
-		return os.Chtimes(path, now, now) // it is of use
+		return os.Chtimes(path, now, now) // the time of last use, for pruneCache
 	}
 	j.say("Cache %s does not exist yet", keys[0])
 	return nil
@@ -109,7 +109,7 @@ func (j *job) saveCache(c cache) error {
 	return nil
 }
 
-// halfTime is the maximum time for writing a cache.
+// halfTime is the maximum age of a partially written cache.
 const halfTime = 24 * time.Hour
 
 // pruneCache deletes caches that were not used for a long time, and partially
@@ -128,7 +128,7 @@ func (r *Runner) pruneCache() {
 			return err
 		}
 		limit := oldest
-		if filepath.Ext(path) != ".zip" { // half written: a job may be at it
+		if filepath.Ext(path) != ".zip" { // partially written: a job may still be writing it
 			limit = r.Now().Add(-halfTime)
 		}
 		if info.ModTime().Before(limit) {

@@ -16,7 +16,7 @@ import (
 )
 
 // client is an HTTP client for the runner API. Calls return the status of the
-// response; an error means that there was none.
+// response, and an error if there was no response.
 type client struct {
 	base   string // with /api/v4
 	token  string // of the runner
@@ -44,7 +44,7 @@ func newClient(d Deps, system, shell string) (*client, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.ResponseHeaderTimeout = 10 * time.Minute // a request for a job may be held
 	c.http = &http.Client{Transport: transport, CheckRedirect: func(r *http.Request, via []*http.Request) error {
-		if r.URL.Host != via[0].URL.Host { // an object store has no use for it
+		if r.URL.Host != via[0].URL.Host { // object storage must not get the token
 			r.Header.Del("Job-Token")
 		}
 		if len(via) > 5 {
@@ -65,7 +65,7 @@ func supported() map[string]bool {
 	}
 }
 
-// reply is the head of an answer.
+// reply is the status of a response with its headers about the job.
 type reply struct {
 	status   int
 	state    string        // of the job
@@ -73,7 +73,7 @@ type reply struct {
 	size     int64         // size of the log on the server; -1 if not given
 }
 
-// parseReply reads the headers of a response that concern a job.
+// parseReply returns the status of a response and its headers about a job.
 func parseReply(res *http.Response) reply {
 	s := reply{status: res.StatusCode, state: res.Header.Get("Job-Status"), size: -1}
 	if n, err := strconv.Atoi(res.Header.Get("X-GitLab-Trace-Update-Interval")); err == nil && n > 0 {
@@ -138,8 +138,8 @@ func (c *client) contact() map[string]any {
 	return map[string]any{"token": c.token, "system_id": c.system, "info": c.info}
 }
 
-// sendRate is the least rate, in bytes per second, at which a body that is sent
-// in a bounded call is expected to be taken.
+// sendRate is the minimum expected upload rate of the body of a bounded call, in
+// bytes per second.
 const sendRate = 64 << 10
 
 // bounded limits the time of a call with a body: a frozen server or a dead
@@ -220,7 +220,7 @@ func (c *client) update(ctx context.Context, jobID int64, u update) (reply, erro
 	return parseReply(res), nil
 }
 
-// patch sends a piece of a log.
+// patch sends a part of a job log.
 func (c *client) patch(ctx context.Context, jobID int64, token string, at int64, text []byte, debug bool) (reply, error) {
 	ctx, cancel := c.bounded(ctx, len(text))
 	defer cancel()
@@ -239,7 +239,7 @@ func (c *client) patch(ctx context.Context, jobID int64, token string, at int64,
 	return parseReply(res), nil
 }
 
-// upload sends a file of a job.
+// upload uploads a file of a job as an artifact.
 func (c *client) upload(ctx context.Context, jobID int64, token string, a artifact, path, name string) (int, error) {
 	body, kind, err := newForm(path, name)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// pollClient is a client of a server with a clock that stands still.
+// pollClient returns a client of a test server with a fixed clock.
 func pollClient(t testing.TB, h http.HandlerFunc, pace Pace) *client {
 	t.Helper()
 	s := httptest.NewServer(h)
@@ -22,8 +22,8 @@ func pollClient(t testing.TB, h http.HandlerFunc, pace Pace) *client {
 	return c
 }
 
-// A runner whose requests are not held does not repeat them at once, even if each
-// answer has another cursor.
+// TestPauseAfterRequestThatWasNotHeld checks that a request that the server did not
+// hold is not repeated immediately, even if each response has a different cursor.
 func TestPauseAfterRequestThatWasNotHeld(t *testing.T) {
 	t.Parallel()
 	n := 0
@@ -42,7 +42,7 @@ func TestPauseAfterRequestThatWasNotHeld(t *testing.T) {
 	}
 }
 
-// A server that does not answer does not stop the runner.
+// TestCallsEnd checks that a server that does not respond does not block the runner.
 func TestCallsEnd(t *testing.T) {
 	t.Parallel()
 	frozen := make(chan struct{})

@@ -97,7 +97,7 @@ type collector struct {
 	found   map[string]bool
 }
 
-// add takes what fits a pattern; of directories, all that is in them.
+// add adds the files that match a pattern, and all files in matching directories.
 func (c *collector) add(pattern string) error {
 	start := fixed(pattern)
 	if start == pattern {
@@ -115,12 +115,12 @@ func (c *collector) add(pattern string) error {
 // contains the job token.
 func (c *collector) walk(start string, all bool, fits func(string) bool, pattern string) error {
 	if _, err := c.root.Lstat(start); err != nil {
-		return nil // the pattern fits nothing
+		return nil // the pattern matches nothing
 	}
-	taken := "" // the directory in which everything is taken
+	taken := "" // the matching directory, of which all files are added
 	return fs.WalkDir(c.root.FS(), start, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
-			return nil // it went while we looked, or may not be read
+			return nil // deleted in the meantime, or not readable
 		}
 		if d.IsDir() && path.Base(name) == ".git" && path.Base(fixed(pattern)) != ".git" && !strings.Contains("/"+pattern+"/", "/.git/") {
 			return fs.SkipDir
@@ -137,7 +137,7 @@ func (c *collector) walk(start string, all bool, fits func(string) bool, pattern
 	})
 }
 
-// take notes a file, unless it is excluded or of a kind that cannot be stored.
+// take adds a file, unless it is excluded or its type cannot be stored.
 func (c *collector) take(name string, kind fs.FileMode) {
 	if name == "." || kind&^(fs.ModeDir|fs.ModeSymlink) != 0 {
 		return
@@ -148,8 +148,8 @@ func (c *collector) take(name string, kind fs.FileMode) {
 	c.found[name] = true
 }
 
-// addUntracked takes the files that git does not know. Git runs as the job's
-// own programs do: the job may have written its configuration.
+// addUntracked adds the untracked files. Git runs like a program of the job, because
+// the job may have changed the Git configuration.
 func (j *job) addUntracked(c *collector) error {
 	git, err := exec.LookPath("git")
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"svc/internal/waittest"
 )
 
-// TestRunner runs jobs of a whole server.
+// TestRunner runs jobs of a complete server.
 func TestRunner(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -36,12 +36,12 @@ func TestRunner(t *testing.T) {
 	})
 }
 
-// stage is a server with a project, and a runner that works for it.
+// fixture is a server with a project and a runner for this project.
 type fixture struct {
 	t       *testing.T
 	s       *apptest.Server
 	project int64
-	dir     string // for the jobs to leave traces in
+	dir     string // where jobs write files that tests check
 	halt    func() // stops the runner, and waits for it
 }
 
@@ -53,7 +53,7 @@ func quick() runner.Pace {
 	}
 }
 
-// newStage makes a project of the name, and a runner for it alone.
+// newFixture creates a project with a name, and a runner for this project only.
 func newFixture(t *testing.T, s *apptest.Server, name string, files ...gittest.Change) *fixture {
 	t.Helper()
 	g := &fixture{t: t, s: s, dir: t.TempDir()}
@@ -91,7 +91,7 @@ func (g *fixture) at(path string, args ...any) string {
 	return fmt.Sprintf("/projects/%d", g.project) + fmt.Sprintf(path, args...)
 }
 
-// pipeline starts one with the variables and gives its id.
+// pipeline starts a pipeline with variables and returns its ID.
 func (g *fixture) pipeline(variables map[string]string) int64 {
 	g.t.Helper()
 	list := []map[string]string{{"key": "OUT", "value": g.dir}}
@@ -110,7 +110,7 @@ func (g *fixture) pipeline(variables map[string]string) int64 {
 	return made.ID
 }
 
-// run is a job as the API shows it.
+// run is a job in the representation of the API.
 type run struct {
 	ID            int64
 	Name          string
@@ -121,8 +121,7 @@ type run struct {
 	}
 }
 
-// jobs are the jobs of a pipeline by name; of those that were retried, the
-// last.
+// jobs returns the jobs of a pipeline by name, without retried jobs.
 func (g *fixture) jobs(pipeline int64) map[string]run {
 	g.t.Helper()
 	var list []run
@@ -134,13 +133,13 @@ func (g *fixture) jobs(pipeline int64) map[string]run {
 	return byName
 }
 
-// until waits for something to be true.
+// until waits until a condition is true.
 func (g *fixture) until(what string, is func() bool) {
 	g.t.Helper()
 	waittest.For(g.t, what, is)
 }
 
-// await waits until a pipeline has come to an end.
+// await waits until a pipeline is finished, checks its status and returns its jobs.
 func (g *fixture) await(pipeline int64, status string) map[string]run {
 	g.t.Helper()
 	var p struct{ Status string }
@@ -164,7 +163,8 @@ func (g *fixture) log(job int64) string {
 	return string(g.s.Send(g.t, apptest.Call{Do: "GET " + g.at("/jobs/%d/trace", job), As: apptest.RootToken}).Body)
 }
 
-// wants looks for texts in a log; those that begin with ! must not be there.
+// wants checks that the log of a job contains texts. Texts that start with "!" must
+// not occur.
 func (g *fixture) wants(job run, texts ...string) {
 	g.t.Helper()
 	log := g.log(job.ID)
@@ -234,7 +234,7 @@ test:
 
 const junitFile = `echo '<testsuite name="s"><testcase name="one"/><testcase name="two"><failure>no</failure></testcase></testsuite>'`
 
-// testPipeline runs jobs that hand things on to each other.
+// testPipeline runs jobs that pass artifacts and caches to each other.
 func testPipeline(t *testing.T, s *apptest.Server) {
 	g := newFixture(t, s, "flow", gittest.Change{Path: ".gitlab-ci.yml", Content: flowFile}, gittest.Change{Path: "junit.sh", Content: junitFile})
 	for _, v := range []string{
@@ -274,7 +274,7 @@ func testPipeline(t *testing.T, s *apptest.Server) {
 		t.Errorf("flaky did not fail first: %+v", tries)
 	}
 	again := g.await(g.pipeline(map[string]string{"KIND": "flow"}), "failed")
-	g.wants(again["test"], "cached\ncached\n") // the cache came back
+	g.wants(again["test"], "cached\ncached\n") // the cache was restored
 }
 
 const stopFile = `
@@ -293,8 +293,7 @@ slow:
   after_script: ['touch $OUT/wrong']
 `
 
-// testStop ends jobs before they end by themselves, and looks whether
-// something of them is left.
+// testStop stops running jobs and checks that none of their processes are left.
 func testStop(t *testing.T, s *apptest.Server) {
 	g := newFixture(t, s, "stop", gittest.Change{Path: ".gitlab-ci.yml", Content: stopFile})
 	canceled, late := g.pipeline(map[string]string{"KIND": "cancel"}), g.pipeline(map[string]string{"KIND": "timeout"})
@@ -316,7 +315,7 @@ func testStop(t *testing.T, s *apptest.Server) {
 	for _, name := range append(names, "late") {
 		text, _ := g.wrote(name)
 		if name == "late" && text == "" {
-			continue // on a busy machine its time was over before its process began
+			continue // on a busy machine the job timed out before its process started
 		}
 		pid, err := strconv.Atoi(text)
 		if err != nil {
@@ -329,7 +328,7 @@ func testStop(t *testing.T, s *apptest.Server) {
 	}
 }
 
-// testShutdown stops a runner with a job that does not end by itself.
+// testShutdown stops a runner while a job is running.
 func testShutdown(t *testing.T, s *apptest.Server) {
 	g := newFixture(t, s, "shutdown", gittest.Change{Path: ".gitlab-ci.yml", Content: `slow: {script: ["echo begun > $OUT/begun", "sleep 300"]}`})
 	p := g.pipeline(nil)
@@ -342,7 +341,7 @@ func testShutdown(t *testing.T, s *apptest.Server) {
 	g.wants(j, "$ sleep 300", "ERROR: Job failed (system failure): the runner was stopped")
 }
 
-// testToken refuses to run without a token that is known.
+// testToken checks that a runner with an invalid token does not run.
 func testToken(t *testing.T, s *apptest.Server) {
 	r, err := runner.New(runner.Deps{
 		URL: s.URL, Token: "glrt-wrong", Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler), Now: time.Now, Pace: quick(),

@@ -15,14 +15,14 @@ func platform() string { return runtime.GOOS + "/" + runtime.GOARCH }
 // afterTime is the time limit of after_script.
 const afterTime = 5 * time.Minute
 
-// say writes a line to the job log. Write errors are noticed when the log is sent.
+// say writes a line to the job log. Write errors are detected when the log is sent.
 func (j *job) say(format string, args ...any) { fmt.Fprintf(j.out, format+"\n", args...) }
 
 func (j *job) warn(format string, args ...any) {
 	j.say("%s", yellow("WARNING: "+fmt.Sprintf(format, args...)))
 }
 
-// section runs one part of a job, which viewers of the log can fold.
+// section runs one part of a job as a collapsible section of the log.
 func (j *job) section(name, title string, do func() error) error {
 	if j.Features.TraceSections {
 		fmt.Fprintf(j.out, "section_start:%d:%s\r\x1b[0K", j.r.Now().Unix(), name)
@@ -65,7 +65,7 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// prepare does all that comes before the script.
+// prepare runs all parts of a job before the script.
 func (j *job) prepare() error {
 	err := j.section("prepare_executor", `Preparing the "shell" executor`, func() error {
 		j.say("Using %s on this machine; jobs are not isolated", j.r.shell.name)
@@ -113,7 +113,7 @@ func (j *job) greet() error {
 	return nil
 }
 
-// runScript runs before_script and script, which the server sends as one.
+// runScript runs before_script and script, which the server sends as one step.
 func (j *job) runScript() error {
 	ctx, cancel := context.WithCancel(j.main)
 	defer cancel()
@@ -132,8 +132,8 @@ func (j *job) runScript() error {
 	return nil
 }
 
-// after runs after_script, whatever the result of the script. Its failure does not
-// change the result, unless the job requires it.
+// after runs after_script, regardless of the result of the script. If it fails, the
+// result does not change, unless the job is configured so.
 func (j *job) after(before error) error {
 	for _, s := range j.Steps {
 		if s.Name != afterStep || len(s.Script) == 0 {
@@ -157,7 +157,7 @@ func (j *job) after(before error) error {
 	return nil
 }
 
-// status is the variable CI_JOB_STATUS after the script.
+// status returns the value of CI_JOB_STATUS for after_script.
 func status(err error) string {
 	switch {
 	case err == nil:
@@ -168,7 +168,7 @@ func status(err error) string {
 	return "failed"
 }
 
-// runLines runs lines in their own shell.
+// runLines runs lines of a script in a new shell.
 func (j *job) runLines(ctx context.Context, name string, lines []string) error {
 	env, err := j.vars.environ(j.base, j.dir+".tmp")
 	if err != nil {
@@ -187,7 +187,7 @@ func (j *job) runLines(ctx context.Context, name string, lines []string) error {
 	return p.run(ctx)
 }
 
-// verdict writes the last line of the log.
+// verdict writes the result of the job as the last line of the log.
 func (j *job) verdict(err error) {
 	switch u := outcome(err); {
 	case err == nil:

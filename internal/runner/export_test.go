@@ -8,8 +8,7 @@ import (
 	"syscall"
 )
 
-// Alive reports whether there is a process. One that is dead, but whose parent
-// has not noticed, is not.
+// Alive reports whether a process is running. A zombie is not running.
 func Alive(pid int) bool {
 	if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 		return false

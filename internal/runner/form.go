@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// form is a multipart body around a file, which is read again each time it is
-// sent and never held in memory.
+// form is a multipart request body with a file. The file is read each time the body
+// is sent, and is not held in memory.
 type form struct {
 	head, tail []byte
 	path       string

@@ -2,7 +2,7 @@ package runner
 
 import "strings"
 
-// fixed is the part of a pattern before the first name that is not literal.
+// fixed returns the part of a pattern before the first path segment with a wildcard.
 func fixed(pattern string) string {
 	var names []string
 	for _, name := range strings.Split(pattern, "/") {

@@ -15,7 +15,7 @@ import (
 	"svc/internal/durable"
 )
 
-// job is one job on its way.
+// job is a job that is being executed.
 type job struct {
 	*assignment
 	r    *Runner
@@ -27,7 +27,7 @@ type job struct {
 	log  *trace
 	out  *masker
 	vars *variables
-	base []string // part of our own environment that scripts inherit
+	base []string // environment that scripts inherit: see inherited
 
 	// whole ends when the job must stop completely. main ends earlier if the job is
 	// canceled, so that cleanup can still run.
@@ -35,15 +35,15 @@ type job struct {
 	abort, stop context.CancelCauseFunc
 }
 
-// The reasons why a job is broken off.
+// The reasons why a job is interrupted.
 var (
 	errTimeout  = errors.New("the job took longer than it may")
 	errCanceled = errors.New("the job was canceled")
 	errStopped  = errors.New("the runner was stopped")
 )
 
-// record is the stored state of a job, so that it can be reported if the runner is
-// killed.
+// record is the stored state of a job. The next runner process uses it to report the
+// job if the runner is killed.
 type record struct {
 	ID    int64  `json:"id"`
 	Token string `json:"token"`
@@ -55,12 +55,12 @@ const (
 	logFile    = "log"
 )
 
-// runJob runs a job from the server's gift to its end.
+// runJob runs a job that the server assigned, and reports its result.
 func (r *Runner) runJob(hard context.Context, a *assignment, slot int) {
 	log := r.Log.With("job", a.ID, "project", a.JobInfo.ProjectFullPath)
 	j, err := r.newJob(a, slot)
 	if err != nil {
-		// There is not even a log to say so.
+		// There is no job log to write the error to.
 		log.Error("cannot start a job", "error", err)
 		_, err := r.server.update(hard, a.ID, update{Token: a.Token, State: "failed", Reason: "runner_system_failure"})
 		if err != nil {
@@ -105,7 +105,7 @@ func (j *job) begin(hard context.Context) error {
 	}
 }
 
-// newJob makes the directory of a job and its log.
+// newJob creates the directory and the log of a job.
 func (r *Runner) newJob(a *assignment, slot int) (*job, error) {
 	j := &job{assignment: a, r: r, slot: slot, mark: random(16)}
 	root, err := os.MkdirTemp(r.buildsDir(), strconv.FormatInt(a.ID, 10)+"-")
@@ -138,7 +138,7 @@ func (r *Runner) newJob(a *assignment, slot int) (*job, error) {
 
 func (j *job) tempDir() string { return filepath.Join(j.root, "tmp") }
 
-// prepareVariables adds what only the runner knows.
+// prepareVariables adds the variables that the runner sets.
 func (j *job) prepareVariables() {
 	j.vars = newVariables(j.Variables)
 	j.vars.add("CI_PROJECT_DIR", j.dir)
@@ -193,7 +193,7 @@ func (j *job) complete(hard context.Context) error {
 	return errors.Join(err, flush, s.finish(last, outcome(err)))
 }
 
-// update processes the state of the job on the server.
+// update handles a job state that the server returned.
 func (j *job) update(state string) {
 	switch state {
 	case "canceling":
@@ -203,7 +203,7 @@ func (j *job) update(state string) {
 	}
 }
 
-// outcome returns the result of a job for the server.
+// outcome converts the error of a job to the update for the server.
 func outcome(err error) update {
 	u := update{State: "failed"}
 	code := 0
@@ -234,12 +234,13 @@ func (j *job) cleanUp() {
 	}
 }
 
-// removeAll removes a directory, also where a job has taken away the right to.
+// removeAll deletes a directory, including directories in it that a job made
+// read-only.
 func removeAll(dir string) error {
 	if os.RemoveAll(dir) == nil {
 		return nil
 	}
-	// What cannot be walked is reported by the second try.
+	// The second attempt to delete reports the errors.
 	_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, _ error) error {
 		if d != nil && d.IsDir() {
 			_ = os.Chmod(path, 0o700)
@@ -273,7 +274,7 @@ func (r *Runner) recoverJobs(hard context.Context) {
 func (r *Runner) recoverJob(hard context.Context, root string) error {
 	text, err := os.ReadFile(filepath.Join(root, recordFile))
 	if errors.Is(err, os.ErrNotExist) {
-		return nil // it had not begun
+		return nil // the job had not started
 	}
 	var was record
 	if err == nil {
@@ -293,7 +294,7 @@ func (r *Runner) recoverJob(hard context.Context, root string) error {
 		server: r.server, id: was.ID, token: was.Token, log: log, pace: r.Pace, onState: func(string) {}, note: r.Log.With("job", was.ID),
 	}
 	err = s.finish(hard, update{State: "failed", Reason: "runner_system_failure"})
-	if errors.Is(err, errOver) { // it has been settled without us
+	if errors.Is(err, errOver) { // the server has already finished the job
 		return nil
 	}
 	return err

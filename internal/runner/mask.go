@@ -7,28 +7,28 @@ import (
 	"sync"
 )
 
-// maskedText replaces a secret.
+// maskedText is the text that replaces a secret.
 const maskedText = "[MASKED]"
 
-// masker is a writer that masks secrets, even if a secret is written in several
-// pieces: a possible start of a secret is held back until it is decided.
+// masker is a writer that masks secrets, even if a secret is split over several
+// writes: a possible start of a secret is held back until more bytes are written.
 // Overlapping secrets are all masked.
 type masker struct {
 	mu       sync.Mutex
 	out      io.Writer
-	phrases  [][]byte  // hidden whole
-	prefixes [][]byte  // of tokens: what follows is hidden
-	opens    [256]bool // bytes that a phrase or prefix begins with
+	phrases  [][]byte  // secrets, which are masked completely
+	prefixes [][]byte  // of tokens: the token bytes after a prefix are masked
+	opens    [256]bool // first bytes of phrases and prefixes
 
-	held   []byte  // not decided yet
-	at     int64   // the place of its first byte in all that was written
-	hide   int64   // bytes before this place belong to a phrase
-	tokens []int64 // places where the secret part of a token begins
-	run    bool    // we are in the secret part of a token
-	shown  bool    // the last byte was shown, so the next mask must be written
+	held   []byte  // bytes that are held back
+	at     int64   // offset of the first held byte in the whole input
+	hide   int64   // bytes before this offset belong to a phrase
+	tokens []int64 // offsets at which the secret part of a token starts
+	run    bool    // the current byte is in the secret part of a token
+	shown  bool    // the last byte was not masked, so a masked byte writes maskedText
 }
 
-// newMasker returns a masker that writes to out.
+// newMasker returns a masker of phrases and token prefixes that writes to out.
 func newMasker(out io.Writer, phrases, prefixes []string) *masker {
 	m := &masker{out: out, shown: true}
 	seen := map[string]bool{"": true}
@@ -56,14 +56,15 @@ func (m *masker) Write(p []byte) (int, error) {
 	return len(p), m.pass(false)
 }
 
-// Flush writes the bytes that are held back. No more input follows.
+// Flush writes the bytes that are held back. It is called after the last Write.
 func (m *masker) Flush() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.pass(true)
 }
 
-// pass writes the bytes whose fate is known.
+// pass writes, masked or not, all held bytes that are decided. last means that no
+// more input follows.
 func (m *masker) pass(last bool) error {
 	var out []byte
 	n := 0
@@ -93,7 +94,8 @@ func (m *masker) pass(last bool) error {
 	return err
 }
 
-// look finds what begins at a byte; false when more has to be seen first.
+// look searches for phrases and prefixes that start at an offset. It returns false
+// if more input is needed to decide.
 func (m *masker) look(rest []byte, at int64, last bool) bool {
 	for _, list := range [][][]byte{m.phrases, m.prefixes} {
 		for _, p := range list {

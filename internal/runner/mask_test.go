@@ -41,8 +41,8 @@ func TestMasker(t *testing.T) {
 	}
 }
 
-// TestMaskerShowsEarly holds back no more than could be a secret: a prompt
-// without a line end is to be seen.
+// TestMaskerShowsEarly checks that only a possible start of a secret is held back: a
+// prompt without a line feed is written.
 func TestMaskerShowsEarly(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -61,7 +61,7 @@ func TestMaskerShowsEarly(t *testing.T) {
 	}
 }
 
-// masked writes a text in pieces of a size.
+// masked returns a text masked by a masker, written in pieces of a size.
 func masked(t testing.TB, phrases, prefixes []string, in string, size int) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -93,7 +93,7 @@ func FuzzMasker(f *testing.F) {
 			t.Fatalf("in pieces of %d: got %q, want %q", size, got, want)
 		}
 		for _, p := range phrases {
-			// What stands between masks was there before, and hides nothing.
+			// Parts between masks must be parts of the input and contain no secret.
 			for _, part := range strings.Split(got, maskedText) {
 				if p != "" && strings.Contains(part, p) && strings.Contains(text, part) {
 					t.Fatalf("%q shows %q", got, p)
@@ -103,8 +103,8 @@ func FuzzMasker(f *testing.F) {
 	})
 }
 
-// slowly is what a masker is to do, said in another way: mark each byte, then
-// write.
+// slowly is a simple reference implementation of a masker: it marks each byte, then
+// writes the text.
 func slowly(text string, phrases, prefixes []string) string {
 	hidden := make([]bool, len(text))
 	for i := range len(text) {

@@ -17,20 +17,20 @@ import (
 // niceness is the scheduling priority of jobs.
 const niceness = 10
 
-// program is a program to run for a job, in its own process group.
+// program is a program that a job runs in a new process group.
 type program struct {
 	path string
 	args []string
 	dir  string
 	env  []string
 	out  io.Writer
-	mark string        // that its processes carry
+	mark string        // value of markName in the environment of its processes
 	kill time.Duration // time between SIGTERM and SIGKILL
 	// quiet suppresses error messages.
 	quiet bool
 }
 
-// exitError is a program that ended with another code than 0.
+// exitError is the error of a program that exited with a status other than 0.
 type exitError struct{ code int }
 
 func (e *exitError) Error() string { return fmt.Sprintf("exit status %d", e.code) }
@@ -54,11 +54,11 @@ func (p program) run(ctx context.Context) error {
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	err = cmd.Start()
-	_ = out.Close() // the program has it
+	_ = out.Close() // the program has inherited it
 	if err != nil {
 		return fmt.Errorf("start %s: %w", filepath.Base(p.path), err)
 	}
-	_ = syscall.Setpriority(syscall.PRIO_PGRP, cmd.Process.Pid, niceness) // it may have ended already
+	_ = syscall.Setpriority(syscall.PRIO_PGRP, cmd.Process.Pid, niceness) // fails if it has already exited
 	copied := make(chan error, 1)
 	go func() {
 		_, err := io.Copy(p.out, in)
@@ -67,7 +67,7 @@ func (p program) run(ctx context.Context) error {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	err = p.await(ctx, cmd.Process.Pid, ended)
-	// As long as the group has a process, no other group gets its number.
+	// The group ID is not reused while the group has a process.
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	if lost := p.drain(in, copied); lost != nil && err == nil {
 		err = fmt.Errorf("write the log: %w", lost)
@@ -75,7 +75,7 @@ func (p program) run(ctx context.Context) error {
 	return err
 }
 
-// await waits for a process, and ends its group when ctx ends.
+// await waits for a process. If ctx ends, it terminates the process group.
 func (p program) await(ctx context.Context, pid int, ended <-chan error) error {
 	select {
 	case err := <-ended:
@@ -109,7 +109,7 @@ func exited(err error) error {
 // before and after they are killed.
 const drainTime = 200 * time.Millisecond
 
-// drain waits until all output was read.
+// drain waits until all output has been read.
 func (p program) drain(in *os.File, copied <-chan error) error {
 	for range 2 {
 		late := time.NewTimer(drainTime)
@@ -126,18 +126,18 @@ func (p program) drain(in *os.File, copied <-chan error) error {
 	return nil
 }
 
-// markName is the variable by which processes of a job are found that left
-// its group.
+// markName is the environment variable by which killMarked finds processes of a job
+// that have left its process group.
 const markName = "RUNNER_PROCESS_MARK"
 
-// killMarked kills the processes that carry a mark in their environment. It
-// does so where the system shows environments in /proc.
+// killMarked kills the processes that have a mark in their environment. It works
+// only on systems with /proc.
 func killMarked(mark string) {
 	if mark == "" {
 		return
 	}
 	entry := []byte(markName + "=" + mark)
-	// One that is about to fork is caught the next time.
+	// Repeated, because a process may fork while the list is read.
 	for range 10 {
 		found := false
 		list, err := filepath.Glob("/proc/[0-9]*/environ")

@@ -15,7 +15,7 @@ import (
 	"svc/internal/waittest"
 )
 
-// sh is a program that runs lines in a shell.
+// sh returns a program that runs lines in a shell, and its output.
 func sh(t testing.TB, dir, lines string) (program, *bytes.Buffer) {
 	t.Helper()
 	s, err := findShell()
@@ -39,7 +39,7 @@ func TestProcess(t *testing.T) {
 		{"echo out; echo err >&2", 0, "out\nerr\n"},
 		{"exit 3", 3, ""},
 		{"kill -9 $$", 137, ""},
-		{"cat; echo end", 0, "end\n"}, // there is nothing to read
+		{"cat; echo end", 0, "end\n"}, // standard input is empty
 		{"nothing-of-this-name 2>/dev/null", 127, ""},
 	}
 	for _, tt := range tests {
@@ -52,14 +52,14 @@ func TestProcess(t *testing.T) {
 	}
 }
 
-// TestProcessGroup sees that nothing is left of a program: neither when it is
-// broken off nor when it ends.
+// TestProcessGroup checks that no process of a program is left, both when it is
+// interrupted and when it exits.
 func TestProcessGroup(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, lines string
 		broken      bool
-		away        bool // it leaves the group
+		away        bool // the child leaves the process group
 	}{
 		{name: "children", lines: `sleep 300 & echo $! > child; wait`, broken: true},
 		{name: "deaf children", lines: `sh -c 'trap "" TERM; echo $$ > child; while :; do sleep 1; done' & wait`, broken: true},
@@ -74,7 +74,7 @@ func TestProcessGroup(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			p, _ := sh(t, dir, tt.lines)
-			if !tt.away { // the group alone is enough
+			if !tt.away { // killing the process group is enough
 				p.mark, p.env = "", os.Environ()
 			}
 			ctx, cancel := context.WithCancelCause(t.Context())
@@ -108,7 +108,7 @@ func TestScript(t *testing.T) {
 		dir := t.TempDir()
 		lines := []string{"x='it''s'", "", "cd /", `echo "$x $PWD"`, "echo one\\\n  two", "false | true", "echo next; false", "echo never"}
 		if s.name == "bash" {
-			lines = append(lines[:5], lines[6:]...) // there a pipe fails with any part of it
+			lines = append(lines[:5], lines[6:]...) // bash runs with pipefail
 		}
 		path := filepath.Join(t.TempDir(), "script.sh")
 		if err := os.WriteFile(path, []byte(s.script(lines, false)), 0o600); err != nil {

@@ -19,9 +19,9 @@ import (
 // release-cli.
 const releaseStep = "release"
 
-// releaseProgram puts release-cli into a directory, as a script that calls this
-// program, and returns the search path with that directory behind the other ones:
-// an installed release-cli is preferred.
+// releaseProgram writes a script named release-cli, which calls this program, and
+// returns env with its directory at the end of PATH: an installed release-cli is
+// preferred.
 func (j *job) releaseProgram(env []string) ([]string, error) {
 	if j.r.Program == "" {
 		return env, nil
@@ -107,14 +107,15 @@ func CreateRelease(ctx context.Context, environ func(string) string, r NewReleas
 	return nil
 }
 
-// readNotes reads a file, if the text is the path of one.
+// readNotes returns the content of the file if the text is the path of a file, and
+// otherwise "".
 func readNotes(text string) (string, error) {
 	if text == "" || len(text) > 4096 || strings.ContainsAny(text, "\n\x00") {
 		return "", nil
 	}
 	info, err := os.Stat(text)
 	if err != nil || !info.Mode().IsRegular() {
-		return "", nil // it is the description itself
+		return "", nil // the text is the description
 	}
 	if info.Size() > maxNotes {
 		return "", fmt.Errorf("description: %s is larger than %d bytes", text, maxNotes)

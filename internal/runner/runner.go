@@ -20,8 +20,8 @@ import (
 // Deps are the dependencies of a runner.
 type Deps struct {
 	URL string // of the server, as in http://127.0.0.1:8080
-	// CloneURL replaces the URL of the server when repositories are fetched; empty if
-	// that is reachable.
+	// CloneURL replaces the URL of the server when repositories are fetched. It is
+	// empty if that URL is reachable.
 	CloneURL    string
 	Token       string // of the runner
 	Dir         string // directory for builds and caches, for exclusive use
@@ -44,13 +44,13 @@ type Version struct{ Version, Revision string }
 type Pace struct {
 	Poll   time.Duration // between two requests for a job that were not held
 	Hold   time.Duration // for the server to hold a request for a job
-	Call   time.Duration // for the server to answer any other call
-	Ask    time.Duration // between two questions whether a job is to go on
+	Call   time.Duration // for the server to respond to any other call
+	Ask    time.Duration // between two checks whether a job was canceled
 	Kill   time.Duration // for processes to end before they are killed
 	Grace  time.Duration // for running jobs when the runner stops
-	Finish time.Duration // for the server to come back before the end of a job is given up
+	Finish time.Duration // for reporting the end of a job while the server is unavailable
 	Last   time.Duration // for reporting the end of a job when the runner stops
-	Retry  time.Duration // before the first repetition of a request; it grows
+	Retry  time.Duration // before the first retry of a request; it increases with each retry
 }
 
 func (p Pace) withDefaults() Pace {
@@ -65,7 +65,7 @@ func (p Pace) withDefaults() Pace {
 	set(&p.Ask, 3*time.Second)
 	set(&p.Kill, 10*time.Second)
 	set(&p.Grace, 15*time.Second)
-	set(&p.Finish, time.Hour) // then the server has given the job up as well
+	set(&p.Finish, time.Hour) // after that the server has failed the job
 	set(&p.Last, 5*time.Second)
 	set(&p.Retry, 500*time.Millisecond)
 	return p
@@ -83,11 +83,11 @@ type Runner struct {
 	Deps
 	server *client
 	shell  shell
-	slots  chan int // of jobs that may still be begun
+	slots  chan int // free slots for jobs
 	jobs   sync.WaitGroup
 }
 
-// New returns a runner and its directory.
+// New returns a runner and creates its directory.
 func New(d Deps) (*Runner, error) {
 	d.Pace = d.Pace.withDefaults()
 	if d.Concurrency <= 0 {
@@ -130,7 +130,7 @@ func (r *Runner) Run(ctx context.Context) error {
 		return err
 	}
 	defer func() {
-		// A program that is being started has the file open a moment longer.
+		// A child process that is being started may still have the file open.
 		_ = syscall.Flock(int(lock.Fd()), syscall.LOCK_UN)
 		_ = lock.Close()
 	}()
@@ -146,8 +146,8 @@ func (r *Runner) Run(ctx context.Context) error {
 	return err
 }
 
-// claim makes sure that no other process works in the directory: it would
-// take our jobs for left over.
+// claim locks the directory, so that no other process uses it: that process would
+// treat the running jobs as interrupted.
 func (r *Runner) claim() (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(r.Dir, "runner.lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -229,7 +229,7 @@ func (r *Runner) poll(ctx, hard context.Context) {
 	}
 }
 
-// await waits for running jobs, and aborts them after a while.
+// await waits for running jobs, and aborts them after Pace.Grace.
 func (r *Runner) await(abort context.CancelCauseFunc) {
 	done := make(chan struct{})
 	go func() {

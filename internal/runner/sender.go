@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// maxPiece is the maximum number of bytes of a log in one request.
+// maxPiece is the maximum size in bytes of the log data in one request.
 const maxPiece = 1 << 20
 
-// firstInterval is how soon the log is sent before the server has said how
-// soon it wants it.
+// firstInterval is the interval between log updates until the server has requested
+// another one.
 const firstInterval = time.Second
 
 // sender sends the log of a job to the server, and receives the state of the job
@@ -23,7 +23,7 @@ type sender struct {
 	id      int64
 	token   string
 	log     *trace
-	debug   bool // the job shows more than it should
+	debug   bool // CI_DEBUG_TRACE is enabled: the log may contain secrets
 	pace    Pace
 	onState func(state string) // called with the state of the job
 	note    *slog.Logger
@@ -80,7 +80,7 @@ func (s *sender) catchUp(ctx context.Context) error {
 		case http.StatusAccepted:
 			s.sent += int64(len(text))
 			stuck = 0
-		case http.StatusRequestedRangeNotSatisfiable: // the server has more or less than we thought
+		case http.StatusRequestedRangeNotSatisfiable: // the log on the server has another size
 			if stuck++; said.size < 0 || stuck > 5 {
 				return fmt.Errorf("send the log at %d: the server does not say where to go on", s.sent)
 			}
@@ -93,7 +93,7 @@ func (s *sender) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// hear processes the state of the job in a response.
+// hear processes the job state and the update interval in a response.
 func (s *sender) hear(h reply, good ...int) error {
 	if h.interval > 0 {
 		s.interval = h.interval
@@ -113,8 +113,8 @@ func (s *sender) hear(h reply, good ...int) error {
 	return fmt.Errorf("status %d", h.status)
 }
 
-// finish brings the rest of the log and the outcome to the server. It does not
-// give up while the server is away, until ctx ends or it takes too long.
+// finish sends the rest of the log and the result to the server, with retries while
+// the server is unavailable, until ctx ends or Pace.Finish is over.
 func (s *sender) finish(ctx context.Context, u update) error {
 	ctx, cancel := context.WithTimeout(ctx, s.pace.Finish)
 	defer cancel()
@@ -123,7 +123,7 @@ func (s *sender) finish(ctx context.Context, u update) error {
 		err := s.catchUp(ctx)
 		if err == nil {
 			u.Token, u.Output = s.token, nil
-			if mismatches < 3 { // we cannot go on about it forever
+			if mismatches < 3 { // then finish without a checksum
 				total := s.log.total()
 				u.Output = &total
 			}
@@ -132,7 +132,7 @@ func (s *sender) finish(ctx context.Context, u update) error {
 				switch said.status {
 				case http.StatusOK:
 					return nil
-				case http.StatusPreconditionFailed: // the log there is not ours
+				case http.StatusPreconditionFailed: // the log on the server differs
 					mismatches++
 					s.sent = 0
 					continue

@@ -22,12 +22,12 @@ import (
 	"svc/internal/waittest"
 )
 
-// fake is a server that takes a log, with moods.
+// fake is a test server that stores a log and can be made to fail.
 type fake struct {
 	*httptest.Server
 	mu    sync.Mutex
 	log   []byte
-	mood  func(n int, r *http.Request, f *fake) int // a status for the n-th request; 0 is the right one
+	mood  func(n int, r *http.Request, f *fake) int // status for the n-th request; 0 handles it
 	calls int
 	ends  []update
 }
@@ -115,7 +115,7 @@ func testSender(t testing.TB, f *fake, text string) *sender {
 
 func TestSender(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("0123456789abcdef", 3<<16) // more than fits one request
+	long := strings.Repeat("0123456789abcdef", 3<<16) // longer than maxPiece
 	tests := []struct {
 		name string
 		text string
@@ -186,8 +186,8 @@ func TestSender(t *testing.T) {
 	}
 }
 
-// TestSenderGivesUp ends when the server does not want the job, or is gone for
-// good.
+// TestSenderGivesUp checks that sending ends if the server rejects the job or stays
+// unavailable.
 func TestSenderGivesUp(t *testing.T) {
 	t.Parallel()
 	s := testSender(t, newFake(t, func(int, *http.Request, *fake) int { return 403 }), "x")
@@ -201,7 +201,7 @@ func TestSenderGivesUp(t *testing.T) {
 	if err := s.finish(t.Context(), update{State: "success"}); err == nil || errors.Is(err, errOver) {
 		t.Errorf("got %v", err)
 	}
-	// A server that never agrees with the checksum is not asked forever.
+	// Checksum mismatches are not retried forever.
 	f := newFake(t, func(n int, r *http.Request, f *fake) int {
 		f.log = []byte("y")
 		return 0
@@ -212,7 +212,7 @@ func TestSenderGivesUp(t *testing.T) {
 	}
 }
 
-// TestSenderFollows sends what is written while it is written.
+// TestSenderFollows checks that log data is sent while the job is still writing.
 func TestSenderFollows(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, nil)
@@ -232,8 +232,8 @@ func TestSenderFollows(t *testing.T) {
 	wg.Wait()
 }
 
-// TestRecover settles a job whose runner was killed: its processes go, the
-// server gets the rest of the log.
+// TestRecover recovers a job whose runner was killed: its processes are killed, and
+// the rest of the log is sent.
 func TestRecover(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, nil)
@@ -255,7 +255,7 @@ func TestRecover(t *testing.T) {
 	}
 	write(t, r.buildsDir(), map[string]string{
 		"7-1/job.json": string(was), "7-1/log": "begun and\nmore\n", "7-1/project/x": "x",
-		"8-1/log":      "x", // it had not begun
+		"8-1/log":      "x", // the job had not started
 		"9-1/job.json": "broken",
 	})
 	r.recoverJobs(t.Context())
@@ -274,7 +274,7 @@ func TestRecover(t *testing.T) {
 	}
 }
 
-// TestTraceEnds drops what is over the limit, and says so once.
+// TestTraceEnds checks that data over the limit is dropped with one message.
 func TestTraceEnds(t *testing.T) {
 	t.Parallel()
 	log, err := openTrace(filepath.Join(t.TempDir(), "log"))

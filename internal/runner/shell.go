@@ -12,7 +12,7 @@ type shell struct {
 	path string
 }
 
-// findShell takes bash where there is one.
+// findShell returns bash if it is installed, and otherwise sh.
 func findShell() (shell, error) {
 	for _, name := range []string{"bash", "sh"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -22,8 +22,8 @@ func findShell() (shell, error) {
 	return shell{}, errors.New("there is neither bash nor sh on this machine")
 }
 
-// script makes one script of the lines of a step. Each is shown before it is
-// run; the first that fails ends it.
+// script returns the script of a step. It prints each line before it runs it, and
+// exits when a line fails.
 func (s shell) script(lines []string, debug bool) string {
 	var b strings.Builder
 	b.WriteString("set -e\n")
@@ -45,7 +45,7 @@ func (s shell) script(lines []string, debug bool) string {
 	return b.String()
 }
 
-// shown is a command as the log shows it.
+// shown returns a command as it is printed in the log.
 func shown(line string) string {
 	if first, _, more := strings.Cut(line, "\n"); more {
 		return strings.TrimRight(first, "\r") + " # collapsed multi-line command"
@@ -53,7 +53,7 @@ func shown(line string) string {
 	return line
 }
 
-// quote makes one word of a text.
+// quote quotes a text as one shell word.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 func green(text string) string  { return "\x1b[32;1m" + text + "\x1b[0;m" }

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// getSources brings the commit of the job into its directory. That is fresh
-// each time, so that "clone" and "fetch" come to the same.
+// getSources fetches the commit of the job into the working tree. The directory is
+// new for each job, so the strategies "clone" and "fetch" are the same.
 func (j *job) getSources() error {
 	for _, h := range j.Hooks {
 		if h.Name == "pre_get_sources_script" {
@@ -38,8 +38,8 @@ func (j *job) getSources() error {
 	return j.attempt(j.vars.attempts("GET_SOURCES_ATTEMPTS", 3), func() error { return j.fetch(git) })
 }
 
-// attempt does something again that failed, until it works or was tried often
-// enough.
+// attempt calls do until it succeeds, at most the given number of times. It does not
+// retry errRefused.
 func (j *job) attempt(times int, do func() error) error {
 	wait := backoff{first: 2 * j.r.Pace.Retry, most: 8 * time.Second}
 	for n := 1; ; n++ {
@@ -67,7 +67,7 @@ func (j *job) fetch(git string) error {
 	run := func(args ...string) error {
 		p := program{path: git, args: args, dir: j.dir, env: env, out: j.out, mark: j.mark, kill: j.r.Pace.Kill}
 		err := p.run(j.main)
-		if exit, ok := errors.AsType[*exitError](err); ok { // the job's own programs have not run yet
+		if exit, ok := errors.AsType[*exitError](err); ok { // not an exit status of the script
 			return fmt.Errorf("git: %s", exit)
 		}
 		return err
@@ -133,7 +133,7 @@ func (j *job) largeFiles(run func(...string) error) error {
 // it is written to a file and not passed as an argument, which other users can
 // read.
 func (j *job) initialize(run func(...string) error, address string) error {
-	if _, err := os.Lstat(filepath.Join(j.dir, ".git")); err == nil { // what another try has left
+	if _, err := os.Lstat(filepath.Join(j.dir, ".git")); err == nil { // left by a failed attempt
 		if err := errors.Join(removeAll(j.dir), os.MkdirAll(j.dir, 0o700)); err != nil {
 			return err
 		}
@@ -154,20 +154,20 @@ func (j *job) initialize(run func(...string) error, address string) error {
 	return errors.Join(err, f.Close())
 }
 
-// cloneURL is where the repository is fetched from.
+// cloneURL returns the URL from which the repository is fetched.
 func (j *job) cloneURL() (string, error) {
 	if j.r.CloneURL == "" {
 		return j.GitInfo.RepoURL, nil
 	}
 	from, err := url.Parse(j.GitInfo.RepoURL)
 	if err != nil {
-		return "", errors.New("the address of the repository is none") // it may hold the token
+		return "", errors.New("the address of the repository is none") // err may contain the token
 	}
 	at, err := url.Parse(j.r.CloneURL)
 	if err != nil {
 		return "", fmt.Errorf("clone URL: %w", err)
 	}
-	// An instance below a path has that path in its own address as well.
+	// If the instance has a relative URL, the path of the repository starts with it.
 	if own, err := url.Parse(j.vars.get("CI_SERVER_URL")); err == nil {
 		from.Path = strings.TrimPrefix(from.Path, strings.TrimSuffix(own.Path, "/"))
 	}
@@ -189,7 +189,7 @@ func (j *job) gitEnv(address string) []string {
 		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", n, key), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", n, value))
 		n++
 	}
-	set("credential.helper", "") // no one is to remember the token
+	set("credential.helper", "") // the token must not be stored
 	if at, err := url.Parse(address); err == nil && at.User != nil {
 		with := url.URL{Scheme: at.Scheme, User: at.User, Host: at.Host, Path: "/"}
 		without := url.URL{Scheme: at.Scheme, Host: at.Host, Path: "/"}

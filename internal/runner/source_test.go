@@ -18,7 +18,7 @@ unchecked: {variables: {GIT_CHECKOUT: "false"}, script: ["test ! -e README.md", 
 wrong: {variables: {GIT_STRATEGY: odd}, script: ["echo never"]}
 `
 
-// testSources fetches a repository in all the ways there are.
+// testSources fetches repositories with different Git settings of a job.
 func testSources(t *testing.T, s *apptest.Server) {
 	var lib struct{ ID int64 }
 	s.Check(t, apptest.Call{Do: "POST /projects", As: apptest.RootToken, JSON: `{"name":"lib","visibility":"private"}`, Status: 201}).JSON(t, &lib)

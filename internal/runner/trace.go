@@ -10,22 +10,23 @@ import (
 	"sync"
 )
 
-// trace is the log of a job. It stays in a file until the server has it all,
-// so that neither a server that is away nor our own end loses a line of it.
+// trace is the log of a job. It is stored in a file until the server has all of it,
+// so that no data is lost while the server is unavailable or if the runner is
+// killed.
 type trace struct {
 	mu   sync.Mutex
 	file *os.File
 	size int64
 	sum  hash.Hash32
-	most int64 // the rest is dropped
+	most int64 // maximum size; the rest is dropped
 	full bool
 }
 
-// maxTrace is larger than any log limit of a server. It prevents that an endless
-// job fills the disk.
+// maxTrace is larger than any log limit of a server. It prevents a job with endless
+// output from filling the disk.
 const maxTrace = 1 << 30
 
-// openTrace opens the log in a file and reads its current content.
+// openTrace opens a log file and computes the checksum of its current content.
 func openTrace(path string) (*trace, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
 	if err != nil {
@@ -67,7 +68,7 @@ func (t *trace) total() output {
 	return output{Checksum: fmt.Sprintf("crc32:%08x", t.sum.Sum32()), Bytesize: t.size}
 }
 
-// read returns a piece of the log, from a place on.
+// read returns at most the given number of bytes of the log, from an offset.
 func (t *trace) read(at int64, most int) ([]byte, error) {
 	size := t.total().Bytesize
 	p := make([]byte, min(int64(most), max(0, size-at)))

@@ -23,8 +23,8 @@ type variables struct {
 	err      error // the first value that could not be expanded
 }
 
-// newVariables takes the variables of a job; of two of one name the last
-// counts.
+// newVariables returns the variables of a job. If a name occurs more than once, the
+// last value is used.
 func newVariables(given []variable) *variables {
 	v := &variables{index: map[string]int{}, budget: expand.NewBudget(context.Background())}
 	for _, one := range given {
@@ -34,7 +34,7 @@ func newVariables(given []variable) *variables {
 }
 
 func (v *variables) set(one variable) {
-	// Values that were expanded before may refer to this one.
+	// A new expander drops the values that were expanded with the old value.
 	v.expander = &expand.Expander{
 		Budget: v.budget, Variables: v.find, Syntax: shellReferences, Nested: shellReferences, DropUnknown: true, DropCircular: true,
 	}
@@ -54,7 +54,7 @@ func (v *variables) find(name string) (expand.Variable, bool) {
 	return expand.Variable{Value: v.list[i].Value, Raw: v.list[i].Raw || v.list[i].File}, true
 }
 
-// add sets a variable that the runner knows.
+// add sets a variable that is not expanded.
 func (v *variables) add(key, value string) { v.set(variable{Key: key, Value: value, Raw: true}) }
 
 // get returns the expanded value of a variable. A circular reference is empty.
@@ -66,13 +66,13 @@ func (v *variables) get(name string) string {
 	return value
 }
 
-// expand puts the variables into a text.
+// expand replaces the references to variables in a text.
 func (v *variables) expand(text string) string { return v.expander.Text(text, false) }
 
 // fault returns an error if the variables exceed the limits of expansion.
 func (v *variables) fault() error { return errors.Join(v.err, v.budget.Err()) }
 
-// shellReferences finds references as a shell writes them; "$$" is a dollar sign.
+// shellReferences replaces references in shell syntax; "$$" is a dollar sign.
 func shellReferences(text string, with func(match, name string) string) string {
 	if !strings.Contains(text, "$") {
 		return text
@@ -93,13 +93,14 @@ func (v *variables) expandAll(list []string) []string {
 	return out
 }
 
-// is reports whether a switch is on.
+// is reports whether a boolean variable is true.
 func (v *variables) is(name string) bool {
 	on, err := strconv.ParseBool(v.get(name))
 	return err == nil && on
 }
 
-// duration parses a variable with a duration, as in "5m".
+// duration parses a variable with a duration such as "5m". It returns usual if the
+// value is not valid.
 func (v *variables) duration(name string, usual time.Duration) time.Duration {
 	d, err := time.ParseDuration(v.get(name))
 	if err != nil || d <= 0 {
@@ -108,7 +109,8 @@ func (v *variables) duration(name string, usual time.Duration) time.Duration {
 	return d
 }
 
-// attempts parses a variable with a number of attempts.
+// attempts parses a variable with a number of attempts from 1 to 10. It returns
+// usual if the value is not valid.
 func (v *variables) attempts(name string, usual int) int {
 	n, err := strconv.Atoi(v.get(name))
 	if err != nil || n < 1 || n > 10 {
@@ -117,7 +119,7 @@ func (v *variables) attempts(name string, usual int) int {
 	return n
 }
 
-// secrets are the values that must not be seen in a log.
+// secrets returns the values that are masked in the log.
 func (v *variables) secrets() []string {
 	var out []string
 	for _, one := range v.list {
@@ -128,14 +130,14 @@ func (v *variables) secrets() []string {
 	return out
 }
 
-// environ is the environment of the scripts. Variables that are files are
-// written into dir, and the environment has their paths.
+// environ returns the environment of the scripts. Variables of type file are written
+// into dir, and the environment contains their paths.
 func (v *variables) environ(base []string, dir string) ([]string, error) {
 	env := slices.Clone(base)
 	for _, one := range v.list {
 		value := v.get(one.Key)
 		if !environName(one.Key) || strings.ContainsRune(value, 0) {
-			continue // no program could be started with it
+			continue // not possible in an environment
 		}
 		if one.File {
 			if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -152,7 +154,7 @@ func (v *variables) environ(base []string, dir string) ([]string, error) {
 	return env, v.fault()
 }
 
-// environName reports whether a shell can have a variable of the name.
+// environName reports whether a name is a valid name of a shell variable.
 func environName(name string) bool {
 	for i, c := range []byte(name) {
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
@@ -163,8 +165,9 @@ func environName(name string) bool {
 	return name != ""
 }
 
-// inherited is what scripts see of the environment of the runner. The rest may
-// hold secrets: the runner can be a part of the server.
+// inherited returns the environment variables of the runner that scripts inherit.
+// The others may contain secrets, because the runner can run inside the server
+// process.
 func inherited(environ []string) []string {
 	names := []string{
 		"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR",
