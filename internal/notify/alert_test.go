@@ -9,7 +9,7 @@ import (
 	"svc/internal/mail/mailtest"
 )
 
-// TestAlerts notifies Maintainers and Owners of new alerts, once of each.
+// TestAlerts checks that Maintainers and Owners are notified once of each new alert.
 func TestAlerts(t *testing.T) {
 	t.Parallel()
 	apptest.EachMailed(t, func(t *testing.T, s *apptest.Server, m *mailtest.Server) {

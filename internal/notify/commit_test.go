@@ -10,7 +10,7 @@ import (
 )
 
 // TestCommitComments checks who is notified of comments on a commit: its author,
-// users who commented before, mentioned users and watchers, as far as they see the
+// users who commented before, mentioned users and watchers, if they can read the
 // code.
 func TestCommitComments(t *testing.T) {
 	t.Parallel()
@@ -28,7 +28,7 @@ func TestCommitComments(t *testing.T) {
 		f.settle()
 		comments := "POST " + at + "/repository/commits/" + c.ID + "/comments"
 		f.do("rev", comments, `{"note":"Why **oil**, @guest?"}`, 201)
-		last := f.notified("the first comment", "ada participated, wat watching") // a guest does not see the code
+		last := f.notified("the first comment", "ada participated, wat watching") // a guest cannot read the code
 		if l := last["ada"]; l.Subject != "Shop | Add oil ("+c.ID[:8]+")" || !strings.Contains(l.Text, "rev commented on commit "+c.ID[:8]) ||
 			!strings.Contains(l.HTML, "<strong>oil</strong>") || !strings.Contains(l.Text, "/owner/shop/-/commit/"+c.ID+"#note_") || l.Header.Get("X-Svc-Commit-Id") != c.ID {
 			t.Errorf("the email: %s %v %s", l.Subject, l.Header, l.Text)

@@ -23,9 +23,9 @@ type Delivery struct {
 // Kind implements queue.Work.
 func (Delivery) Kind() string { return "notify.deliver" }
 
-// Deliver sends an email. It may run again after a crash: the state of the
-// email says how far the first run came. Delivery is at most once: an email
-// that may have been accepted by the mail server is not sent again.
+// Deliver sends an email. It may run again after a crash: the state of the email
+// shows how far the first run got. Delivery is at most once: an email that the mail
+// server may have accepted is not sent again.
 func (s *Service) Deliver(ctx context.Context, w Delivery) error {
 	l, err := s.close(ctx, w.EmailID)
 	if err != nil || l == nil {
@@ -64,7 +64,8 @@ func (s *Service) Deliver(ctx context.Context, w Delivery) error {
 	return fmt.Errorf("send email %d: %w", l.id, err)
 }
 
-// close returns an email to send, and closes it: no more events are added to it. It is nil if there is nothing to do.
+// close closes an email, so that no more events are added to it, and returns it. It
+// returns nil if there is nothing to send.
 func (s *Service) close(ctx context.Context, id int64) (*email, error) {
 	if _, err := moveEmail(ctx, s.DB, id, waiting, closed, s.Now()); err != nil {
 		return nil, fmt.Errorf("close email %d: %w", id, err)
@@ -105,8 +106,8 @@ type message struct {
 	items []item
 }
 
-// compose renders an email with the events that the recipient may see. NotFound
-// and Forbidden if there are none.
+// compose renders an email with the events that the recipient may see. It returns
+// NotFound or Forbidden if there are none.
 func (s *Service) compose(ctx context.Context, l *email) (*message, error) {
 	by, err := s.Users.As(ctx, l.userID)
 	if err != nil {
@@ -156,8 +157,8 @@ func (s *Service) compose(ctx context.Context, l *email) (*message, error) {
 	return m, err
 }
 
-// recipient returns the account of an actor who receives emails, with Email set
-// to the notification email. NotFound if they receive none.
+// recipient returns the user of an actor with Email set to their notification email.
+// It returns NotFound if the user receives no emails.
 func (s *Service) recipient(ctx context.Context, by actor.Actor) (*user.User, error) {
 	u, err := s.Users.Self(ctx, by)
 	if err != nil {
@@ -209,19 +210,19 @@ func (s *Service) email(l *email, u *user.User, view *View, items []item) mail.E
 	return m
 }
 
-// settingsPath is the page with the user's notification settings.
+// settingsPath is the path of the page with the user's notification settings.
 const settingsPath = "/-/user_settings/notifications"
 
-// listID is the List-Id header, by which mail programs filter the emails of a
-// project: its path, innermost part first, below the host.
+// listID returns the List-Id header, by which mail clients filter the emails of a
+// project. It contains the path of the project in reverse order, like a host name.
 func listID(p *project.Project, host string) string {
 	parts := strings.Split(p.FullPath, "/")
 	slices.Reverse(parts)
 	return p.FullPath + " <" + strconv.FormatInt(p.ID, 10) + "." + strings.Join(parts, ".") + "." + host + ">"
 }
 
-// sender is the name of the user who caused all events of an email; empty if
-// there are several.
+// sender returns the name of the user who caused all events of an email, or "" if
+// there are several users.
 func (s *Service) sender(ctx context.Context, events []*Event) (string, error) {
 	id := events[0].AuthorID
 	for _, e := range events {
@@ -236,8 +237,8 @@ func (s *Service) sender(ctx context.Context, events []*Event) (string, error) {
 	return users[id].Name, nil
 }
 
-// subscribeMentioned makes a mentioned user a participant, once the email that
-// says so was sent.
+// subscribeMentioned makes a mentioned user a participant after the email about the
+// mention was sent.
 func (s *Service) subscribeMentioned(ctx context.Context, l *email, m *message) error {
 	for _, it := range m.items {
 		if it.reason == WasMentioned {

@@ -10,7 +10,8 @@ import (
 	"svc/internal/mail/mailtest"
 )
 
-// TestOnce interrupts delivery at each step: the email arrives once.
+// TestOnce interrupts delivery at each step and checks that the email arrives at
+// most once.
 func TestOnce(t *testing.T) {
 	t.Parallel()
 	apptest.EachMailed(t, func(t *testing.T, s *apptest.Server, m *mailtest.Server) {
@@ -36,10 +37,10 @@ func TestOnce(t *testing.T) {
 		for _, row := range []struct {
 			name  string
 			mail  func() // what the mail server does
-			wrong bool   // the first try is to be repeated
-			crash bool   // the end of the first try was not written down
-			first int    // emails that arrived by the first try
-			again int    // and by two more
+			wrong bool   // the first attempt fails and is retried
+			crash bool   // the result of the first attempt was not recorded
+			first int    // emails that arrive by the first attempt
+			again int    // emails that arrive by two more attempts
 			end   string // state of the email
 		}{
 			{name: "all is well", first: 1, end: "sent"},
@@ -72,7 +73,8 @@ func TestOnce(t *testing.T) {
 	})
 }
 
-// TestFirstComment posts comments that share an email: it links to the first.
+// TestFirstComment checks that an email with several comments links to the first
+// one.
 func TestFirstComment(t *testing.T) {
 	t.Parallel()
 	apptest.EachMailed(t, func(t *testing.T, s *apptest.Server, m *mailtest.Server) {
@@ -147,7 +149,7 @@ func TestEmail(t *testing.T) {
 	})
 }
 
-// TestOthers covers pipelines, due dates and moved projects.
+// TestOthers checks notifications of pipelines, due dates and moved projects.
 func TestOthers(t *testing.T) {
 	t.Parallel()
 	apptest.EachMailed(t, func(t *testing.T, s *apptest.Server, m *mailtest.Server) {

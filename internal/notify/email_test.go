@@ -14,7 +14,7 @@ import (
 	"svc/internal/waittest"
 )
 
-// fixture is a project with users of different relations to it.
+// fixture is a project with users who have different relations to it.
 type fixture struct {
 	*apptest.Server
 	t    *testing.T
@@ -38,7 +38,7 @@ func newFixture(t *testing.T, s *apptest.Server, m *mailtest.Server, users ...st
 func (f *fixture) do(who, what, json string, status int) int64 {
 	f.t.Helper()
 	a := f.Check(f.t, apptest.Call{Do: what, As: f.as[who], JSON: json, Status: status})
-	var made struct{ ID any } // of a discussion it is a text
+	var made struct{ ID any } // the ID of a discussion is a string
 	if strings.HasPrefix(string(a.Body), "{") {
 		a.JSON(f.t, &made)
 	}
@@ -52,7 +52,7 @@ func (f *fixture) member(place string, id int64, who string, level int) {
 	f.do("root", fmt.Sprintf("POST /%s/%d/members", place, id), fmt.Sprintf(`{"user_id":%d,"access_level":%d}`, f.ids[who], level), 201)
 }
 
-// level changes notification settings; at is empty for the global ones.
+// level changes notification settings; at is empty for the global settings.
 func (f *fixture) level(who, at, json string) {
 	f.t.Helper()
 	f.do(who, "PUT "+at+"/notification_settings", json, 200)
@@ -82,7 +82,8 @@ func (f *fixture) settle() map[string]mailtest.Email {
 	return got
 }
 
-// notified expects emails to exactly these users: "bob mentioned, carol watching".
+// notified checks that exactly these users get emails: "bob mentioned, carol
+// watching".
 func (f *fixture) notified(what, want string) map[string]mailtest.Email {
 	f.t.Helper()
 	got := f.settle()
@@ -96,8 +97,7 @@ func (f *fixture) notified(what, want string) map[string]mailtest.Email {
 	return got
 }
 
-// TestWho checks who is notified of changes to issues, and
-// why.
+// TestWho checks who is notified of changes to issues, and why.
 func TestWho(t *testing.T) {
 	t.Parallel()
 	apptest.EachMailed(t, func(t *testing.T, s *apptest.Server, m *mailtest.Server) {

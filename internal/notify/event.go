@@ -2,10 +2,10 @@ package notify
 
 import "slices"
 
-// EventType is a kind of event. Users choose of which ones they are notified.
+// EventType is a type of event. Users select the types of which they are notified.
 type EventType string
 
-// The event types. That of epics exists in the settings only.
+// The event types. The type of epics exists only in the settings.
 const (
 	NewNote              EventType = "new_note"
 	NewIssue             EventType = "new_issue"
@@ -31,7 +31,7 @@ const (
 	// Event types without a setting: participants and watchers are notified.
 	MovedIssue EventType = "moved_issue"
 	// ApproveMergeRequest and UnapproveMergeRequest: a user approved a merge
-	// request, or revoked that.
+	// request, or revoked their approval.
 	ApproveMergeRequest   EventType = "approve_merge_request"
 	UnapproveMergeRequest EventType = "unapprove_merge_request"
 	Mention               EventType = "mention"   // a text mentions another user
@@ -48,8 +48,8 @@ func EventTypes() []EventType {
 	}
 }
 
-// onByDefault reports whether users are notified of an event type for which they
-// have not set anything.
+// onByDefault reports whether users who have not selected or deselected an event
+// type are notified of it.
 func onByDefault(e EventType) bool {
 	return slices.Contains([]EventType{FailedPipeline, FixedPipeline, MovedProject, NewAlert}, e)
 }
@@ -60,11 +60,11 @@ type Level string
 // The levels.
 const (
 	Disabled      Level = "disabled"      // nothing
-	Participating Level = "participating" // where the user participates
-	Watch         Level = "watch"         // nearly everything
+	Participating Level = "participating" // events of targets in which the user participates
+	Watch         Level = "watch"         // nearly all events
 	Global        Level = "global"        // the level of the group above, or the global one
-	Mentioned     Level = "mention"       // where the user is mentioned
-	Custom        Level = "custom"        // where the user participates, and the events they chose
+	Mentioned     Level = "mention"       // events that mention the user
+	Custom        Level = "custom"        // as Participating, and the event types that the user selected
 )
 
 // Levels returns all levels.

@@ -13,8 +13,8 @@ import (
 	"svc/internal/notify"
 )
 
-// hold stops the queue: the test does its work by hand, after something else has
-// happened.
+// hold stops the queue, so that the test can change permissions before it runs the
+// jobs with work.
 func (f *fixture) hold() {
 	f.t.Helper()
 	if err := f.Queue.Stop(f.t.Context()); err != nil {
@@ -25,8 +25,8 @@ func (f *fixture) hold() {
 	}
 }
 
-// work does what is in the queue, in the usual order: it finds the recipients
-// of the new events, then sends the emails. It returns the result of each sending.
+// work runs the queued jobs in the usual order: it finds the recipients of new
+// events, then sends the emails. It returns the error of each delivery.
 func (f *fixture) work() (came []error) {
 	f.t.Helper()
 	ids := func(query string, args ...any) []int64 {
@@ -171,7 +171,8 @@ func TestPartly(t *testing.T) {
 		if got := f.sent(); len(got) != 1 || got["guest"].To == "" {
 			t.Errorf("of what a program wrote: %v", got)
 		}
-		// A burst becomes one email, without what the recipient may not see.
+		// A burst of events becomes one email, without events that the recipient may
+		// not see.
 		f.do("owner", "POST "+at+"/issues/1/notes", `{"body":"an open word"}`, 201)
 		f.do("owner", "POST "+at+"/issues/1/notes", `{"body":"SECRET @guest","internal":true}`, 201)
 		f.do("owner", "PUT "+at+"/issues/1", `{"state_event":"close"}`, 200)
@@ -190,7 +191,7 @@ func TestPartly(t *testing.T) {
 			t.Errorf("of where the issue went: %s", l.Text)
 		}
 
-		// The email leads to the new issue, if its recipient can see that.
+		// The email links to the new issue if the recipient can see it.
 		shelf := f.do("owner", "POST /projects", `{"name":"Shelf","path":"shelf","visibility":"public"}`, 201)
 		f.do("guest", "POST "+at+"/issues", `{"title":"Mine too"}`, 201)
 		f.do("owner", fmt.Sprintf("POST %s/issues/2/move", at), fmt.Sprintf(`{"to_project_id":%d}`, shelf), 201)

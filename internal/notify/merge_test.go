@@ -20,7 +20,7 @@ func TestMergeRequests(t *testing.T) {
 			f.member("projects", f.project, who, level)
 		}
 		f.level("wat", at, `{"level":"watch"}`)
-		f.level("guest", at, `{"level":"watch"}`) // reads no merge requests here
+		f.level("guest", at, `{"level":"watch"}`) // cannot read merge requests of this project
 		f.do("owner", "POST "+at+"/repository/branches?branch=work&ref=main", "", 201)
 		f.do("ada", "POST "+at+"/repository/files/new.txt", `{"branch":"work","content":"x","commit_message":"more"}`, 201)
 		f.do("owner", "POST "+at+"/repository/branches?branch=work2&ref=work", "", 201)
@@ -49,7 +49,7 @@ func TestMergeRequests(t *testing.T) {
 	})
 }
 
-// fill writes the commits of a merge request into a text.
+// fill replaces placeholders in a text with commits of a merge request.
 func (f *fixture) fill(request, text string) string {
 	f.t.Helper()
 	if !strings.Contains(text, "{sha}") && !strings.Contains(text, "{refs}") {

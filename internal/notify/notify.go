@@ -1,11 +1,11 @@
 // Package notify sends notification emails: it stores the notification settings,
 // finds the recipients of an event, and renders and sends the emails.
 //
-// A feature calls Notify in the transaction that changes a target (an issue, a
-// merge request, a pipeline …) and registers a Source, which returns the
-// recipients of an event and renders it for a recipient. The queue does the
-// rest. Recipients are found soon after the event; permissions are checked when
-// the email is rendered, not when it is queued.
+// A feature calls Notify in the transaction that changes a target (an issue, a merge
+// request, a pipeline …) and registers a Source, which returns the users related to
+// an event and renders it for a recipient. Background jobs find the recipients and
+// send the emails. Permissions are checked when the email is rendered, not when it
+// is queued.
 package notify
 
 import (
@@ -35,19 +35,20 @@ type Event struct {
 	TargetKind string // "Issue"
 	TargetID   int64
 	ProjectID  int64
-	AuthorID   int64  // 0: none
-	Once       string // deduplication key: only the first event with a key is sent; empty for none
+	AuthorID   int64  // 0 means no author
+	Once       string // deduplication key: only the first event with a key is recorded; empty for none
 	CreatedAt  time.Time
 	Details
 }
 
-// Details is what a Source needs besides the target. It is stored as JSON.
+// Details has the data that a Source needs in addition to the target. It is stored
+// as JSON.
 type Details struct {
 	NoteID    int64    `json:"note_id,omitempty"`
 	MoreNotes []int64  `json:"more_notes,omitempty"` // the other notes of a review
 	Before    []int64  `json:"before,omitempty"`     // assignees or reviewers before the change
 	After     []int64  `json:"after,omitempty"`      // assignees or reviewers after the change
-	Mentioned []string `json:"mentioned,omitempty"`  // the names that a change adds to a text
+	Mentioned []string `json:"mentioned,omitempty"`  // names whose mentions a change adds to a text
 	From      string   `json:"from,omitempty"`       // the old value
 	To        string   `json:"to,omitempty"`
 	Count     int      `json:"count,omitempty"` // of items in one event
@@ -61,8 +62,8 @@ type Recipients struct {
 	Assignees    []int64
 	Reviewers    []int64
 	Affected     []int64 // added or removed by the event itself, for example as assignees
-	BySettings   []int64 // notified if their settings ask for the event, for example of the end of their pipeline
-	Text         string  // is searched for mentions
+	BySettings   []int64 // notified if their settings select the event, for example the end of their pipeline
+	Text         string  // searched for mentions
 	Mentions     []string
 	// AllMembers adds all members of the project.
 	AllMembers bool
@@ -76,15 +77,15 @@ type View struct {
 	Subject  string // "Title (#1)"
 	Noun     string // the target's kind, for the button: "issue"
 	Path     string
-	First    bool // the email has the event that created the target
+	First    bool // the email includes the event that created the target
 	Sections []mail.Section
-	Events   []*Event    // those of the sections; the recipient may not see others
-	Headers  [][2]string // names without the service's prefix
+	Events   []*Event    // events of the sections; the recipient may not see other events
+	Headers  [][2]string // names without the prefix of the service
 }
 
-// Add adds a section for each event; section returns nil for an event that the
-// recipient may not see. created is the type of the event that creates such a
-// target.
+// Add adds a section for each event. section returns nil for an event that the
+// recipient may not see. created is the type of the event that creates a target of
+// this kind.
 func (v *View) Add(events []*Event, created EventType, section func(e *Event) (*mail.Section, error)) error {
 	for _, e := range events {
 		part, err := section(e)
@@ -97,25 +98,26 @@ func (v *View) Add(events []*Event, created EventType, section func(e *Event) (*
 		v.First = v.First || e.Type == created
 		v.Sections, v.Events = append(v.Sections, *part), append(v.Events, e)
 	}
-	if len(v.Events) > 0 && v.Events[0].NoteID != 0 { // reading starts there
+	if len(v.Events) > 0 && v.Events[0].NoteID != 0 { // link to the first note
 		v.Path += "#note_" + strconv.FormatInt(v.Events[0].NoteID, 10)
 	}
 	return nil
 }
 
-// Source knows the targets of one kind. The feature that owns them implements it.
+// Source provides the targets of one kind. It is implemented by the feature that
+// owns them.
 type Source interface {
 	// Recipients returns the users related to an event.
 	Recipients(ctx context.Context, e *Event) (Recipients, error)
-	// View renders events of one target for a user: NotFound without access to
-	// the target. Events that the user may not see are left out.
+	// View renders events of one target for a user, without events that the user
+	// may not see. It returns NotFound if the user has no access to the target.
 	View(ctx context.Context, by actor.Actor, events []*Event) (*View, error)
 	// Subscribe makes a user a participant of a target unless they have
-	// unsubscribed, or, if want is false, unsubscribes them. The caller has
-	// checked access.
+	// unsubscribed, or, if want is false, unsubscribes them. The caller must check
+	// access.
 	Subscribe(ctx context.Context, userID, targetID int64, want bool) error
-	// CanUnsubscribe reports whether users can unsubscribe from such a target.
-	// Otherwise emails link to the settings only.
+	// CanUnsubscribe reports whether users can unsubscribe from targets of this
+	// kind. Otherwise emails link only to the settings.
 	CanUnsubscribe() bool
 }
 
@@ -131,7 +133,7 @@ type Deps struct {
 	Now      func() time.Time
 	// Delay is how long an email waits for more events about its target.
 	Delay time.Duration
-	// Name is the service name, the prefix of our headers.
+	// Name is the service name, which is part of the header names.
 	Name string
 }
 
@@ -147,10 +149,10 @@ type Service struct {
 	sources map[string]Source
 }
 
-// Events are the events of notifications.
+// Events are the events that the service publishes.
 type Events struct {
-	// Recorded is published for each event of which users are notified, also
-	// without a mail server.
+	// Recorded is published for each event that Notify records, also without a mail
+	// server.
 	Recorded event.Event[Event]
 }
 
@@ -175,8 +177,8 @@ func (s *Service) EmailHTML(safe string) template.HTML {
 // Enabled reports whether emails are sent at all.
 func (s *Service) Enabled() bool { return s.Mail.Enabled() }
 
-// Notify records an event and notifies its recipients once tx is committed. The
-// caller has checked permissions. Without a mail server no email is sent.
+// Notify records an event and notifies its recipients after tx is committed. The
+// caller must check permissions. Without a mail server, no email is sent.
 func (s *Service) Notify(ctx context.Context, tx *db.Tx, e Event) error {
 	if s.sources[e.TargetKind] == nil {
 		return nil
@@ -200,7 +202,7 @@ func (s *Service) HasEvent(ctx context.Context, q db.Q, kind string, targetID in
 	return hasEvent(ctx, q, kind, targetID, e)
 }
 
-// DeleteEvents removes the events of targets that are being deleted.
+// DeleteEvents deletes the events of targets that are being deleted.
 func DeleteEvents(ctx context.Context, tx *db.Tx, kind string, targets []int64) error {
 	if len(targets) == 0 {
 		return nil
@@ -211,8 +213,8 @@ func DeleteEvents(ctx context.Context, tx *db.Tx, kind string, targets []int64) 
 const (
 	// keep is how long events and emails are stored.
 	keep = 60 * 24 * time.Hour
-	// purgeBatch limits the rows that one statement deletes, so that other
-	// writers get their turn.
+	// purgeBatch is the maximum number of rows that one statement deletes, so that
+	// it does not block other writers for long.
 	purgeBatch = 1000
 )
 
@@ -233,7 +235,7 @@ func (s *Service) purge(ctx context.Context) error {
 	return nil
 }
 
-// header returns the full name of one of our headers: X-Svc-Project.
+// header returns the full name of a header of the service, such as X-Svc-Project.
 func (s *Service) header(name string) string {
 	return "X-" + strings.ToUpper(s.Name[:1]) + s.Name[1:] + "-" + name
 }

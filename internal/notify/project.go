@@ -9,7 +9,7 @@ import (
 	"svc/internal/project"
 )
 
-// projectKind is the kind of projects themselves.
+// projectKind is the target kind of projects.
 const projectKind = "Project"
 
 // ProjectChanged notifies the members of a project that was moved.

@@ -17,8 +17,8 @@ import (
 	"svc/internal/user"
 )
 
-// Reason is why a user is notified of an event. Emails state it, and carry it
-// in a header.
+// Reason is the reason why a user is notified of an event. It is in the text and in
+// a header of the email.
 type Reason string
 
 // The reasons, the most specific ones first.
@@ -37,7 +37,7 @@ func reasons() []Reason {
 	return []Reason{OwnActivity, Assigned, ReviewRequested, WasMentioned, Subscribed, Participated, Watched}
 }
 
-// explanation is the reason as the email states it, after "because".
+// explanation returns the text of the reason in the email, after "because".
 func (r Reason) explanation() string {
 	switch r {
 	case OwnActivity:
@@ -64,8 +64,8 @@ type RecipientWork struct {
 // Kind implements queue.Work.
 func (RecipientWork) Kind() string { return "notify.address" }
 
-// FindRecipients finds the recipients of an event and adds the event to an
-// email to each of them.
+// FindRecipients finds the recipients of an event and adds the event to an email to
+// each recipient.
 func (s *Service) FindRecipients(ctx context.Context, w RecipientWork) error {
 	e, err := findEvent(ctx, s.DB, w.EventID)
 	if err != nil {
@@ -79,8 +79,8 @@ func (s *Service) FindRecipients(ctx context.Context, w RecipientWork) error {
 		return fmt.Errorf("recipients of event %d: %w", e.ID, err)
 	}
 	for _, id := range slices.Sorted(maps.Keys(chosen)) {
-		// One transaction each: there may be many recipients, and other writers
-		// must get their turn.
+		// One transaction per recipient: a long transaction would block other
+		// writers.
 		if err := s.DB.Tx(ctx, func(tx *db.Tx) error { return s.addToEmail(ctx, tx, e, id, chosen[id]) }); err != nil {
 			return fmt.Errorf("notify user %d of event %d: %w", id, e.ID, err)
 		}
@@ -88,8 +88,8 @@ func (s *Service) FindRecipients(ctx context.Context, w RecipientWork) error {
 	return nil
 }
 
-// addToEmail adds an event to the open email about its target, and schedules a
-// new email for delivery.
+// addToEmail adds an event to the waiting email about its target. If there is none,
+// it creates one and schedules its delivery.
 func (s *Service) addToEmail(ctx context.Context, tx *db.Tx, e *Event, userID int64, reason Reason) error {
 	if has, err := hasItem(ctx, tx, e.ID, userID); err != nil || has {
 		return err
@@ -104,10 +104,11 @@ func (s *Service) addToEmail(ctx context.Context, tx *db.Tx, e *Event, userID in
 	return s.Queue.Add(ctx, tx, Delivery{EmailID: id}, queue.In(mail.Lane), queue.Tries(tries), queue.Delay(s.Delay))
 }
 
-// tries keeps an email for about a day while the mail server is unreachable.
+// tries is the number of delivery attempts: they last about a day while the mail
+// server is unreachable.
 const tries = 14
 
-// link is one relation of a user to an event, with the reason that it gives.
+// link is a relation of a user to an event, with the reason of notifications.
 type link struct {
 	relation relation
 	reason   Reason
@@ -172,8 +173,8 @@ func (s *Service) addMembers(ctx context.Context, e *Event, r Recipients, add fu
 	return err
 }
 
-// filterBySettings returns the users whose settings ask for the event, each with
-// the most specific reason.
+// filterBySettings returns the users whose settings select the event, each with the
+// most specific reason.
 func (s *Service) filterBySettings(ctx context.Context, e *Event, links map[int64][]link, unsubscribed []int64) (map[int64]Reason, error) {
 	settings, err := s.effectiveSettings(ctx, e.ProjectID, slices.Sorted(maps.Keys(links)))
 	if err != nil {
@@ -200,8 +201,8 @@ func (s *Service) filterBySettings(ctx context.Context, e *Event, links map[int6
 	return chosen, nil
 }
 
-// effectiveSettings returns the settings of users that apply to a project: those
-// for the project, else for the nearest group above, else the global ones.
+// effectiveSettings returns the settings of users that apply to a project: the
+// settings for the project, else for the nearest group above, else the global ones.
 func (s *Service) effectiveSettings(ctx context.Context, projectID int64, users []int64) (map[int64]Setting, error) {
 	rows, err := findEffective(ctx, s.DB, projectID, users)
 	if err != nil {
@@ -239,7 +240,7 @@ func (s *Service) effectiveSettings(ctx context.Context, projectID int64, users 
 	return found, nil
 }
 
-// MaxMentions limits how many mentions of a text are resolved.
+// MaxMentions is the maximum number of mentions of a text that are resolved.
 const MaxMentions = 100
 
 // mentionedUsers returns the users whom the text of an event mentions, by their
@@ -264,9 +265,9 @@ func (s *Service) mentionedUsers(ctx context.Context, e *Event, r Recipients) ([
 	return ids, nil
 }
 
-// Mentioned returns the users that a mention in the text of an event stands for;
-// none for a name that the author of the event may not mention. Whether these
-// users can see the target is not checked.
+// Mentioned returns the users whom a mention in the text of an event refers to, or
+// none if the author of the event may not mention the name. It does not check
+// whether these users can see the target.
 func (s *Service) Mentioned(ctx context.Context, e *Event, name string) ([]int64, error) {
 	found, err := s.resolveMention(ctx, e, name)
 	if errs.Is(err, errs.KindNotFound) || errs.Is(err, errs.KindForbidden) {
@@ -275,15 +276,15 @@ func (s *Service) Mentioned(ctx context.Context, e *Event, name string) ([]int64
 	return found, err
 }
 
-// resolveMention returns the users that a mention stands for: a user, the
-// members of a group that the author of the event can see, or, for "all", the
-// members of the project.
+// resolveMention returns the users whom a mention refers to: a user, the members of
+// a group that the author of the event can see, or, for "all", the members of the
+// project.
 func (s *Service) resolveMention(ctx context.Context, e *Event, name string) ([]int64, error) {
 	if name == "all" {
 		return s.Projects.MemberIDs(ctx, project.Place{Ref: project.RefTo(e.ProjectID)})
 	}
 	if strings.Trim(name, "0123456789") == "" {
-		return nil, nil // Find would take it for an ID
+		return nil, nil // Find would interpret it as an ID
 	}
 	if !strings.Contains(name, "/") {
 		u, err := s.Users.Find(ctx, actor.System(), user.Ref(name))

@@ -9,8 +9,8 @@ import (
 	"svc/internal/mail/mailtest"
 )
 
-// TestReleases notifies users of new releases who watch the project, or have chosen
-// this event, and may read its code.
+// TestReleases checks that users are notified of new releases if they watch the
+// project or have selected this event type, and may read the code.
 func TestReleases(t *testing.T) {
 	t.Parallel()
 	apptest.EachMailed(t, func(t *testing.T, s *apptest.Server, m *mailtest.Server) {

@@ -17,9 +17,9 @@ import (
 // group.
 type Setting struct {
 	Level Level
-	// In the global setting only.
-	Email       string // notification email; empty: the primary one
-	OwnActivity bool   // notify of the user's own activity
+	// Only in the global setting.
+	Email       string // notification email; empty means the primary email
+	OwnActivity bool   // notify the user of their own activity
 
 	chosen map[EventType]bool // for the level Custom
 }
@@ -33,12 +33,12 @@ func (t Setting) Chosen(e EventType) bool {
 	return onByDefault(e)
 }
 
-// Change lists changes to a setting; nil leaves a field as it is. Event types are
-// stored at every level, and apply at the level Custom.
+// Change has the changes of a setting; nil keeps a value. Event types are stored at
+// every level, but only apply at the level Custom.
 type Change struct {
 	Level  *Level
 	Events map[EventType]bool
-	// In the global setting only. Empty selects the primary email.
+	// Only in the global setting. An empty Email selects the primary email.
 	Email       *string
 	OwnActivity *bool
 }
@@ -65,7 +65,7 @@ func (t *Setting) apply(c Change) error {
 	return nil
 }
 
-// scope is what a setting is for: a project, a group, or, if both are nil, the
+// scope is the project or group that a setting is for. If both are nil, it is the
 // global setting.
 type scope struct{ project, group *int64 }
 
@@ -86,8 +86,8 @@ func (s *Service) Everywhere(ctx context.Context, by actor.Actor) (Setting, erro
 	return t, err
 }
 
-// notificationEmail returns the address for emails to a user: the chosen one if
-// it is still theirs and confirmed, else the primary one.
+// notificationEmail returns the address for emails to a user: the chosen email if it
+// still belongs to the user and is confirmed, else the primary email.
 func (s *Service) notificationEmail(ctx context.Context, u *user.User, chosen string) (string, error) {
 	if chosen == "" {
 		return u.Email, nil
@@ -116,8 +116,8 @@ func (s *Service) setting(ctx context.Context, q db.Q, userID int64, at scope) (
 	return Setting{Level: Global}, nil
 }
 
-// SetEverywhere changes the actor's global setting. Invalid for an unknown level,
-// and for an address that is not one of their confirmed emails.
+// SetEverywhere changes the actor's global setting. It returns Invalid for an
+// unknown level, and for an address that is not one of the user's confirmed emails.
 func (s *Service) SetEverywhere(ctx context.Context, by actor.Actor, c Change) (Setting, error) {
 	if err := by.RequireUser(); err != nil {
 		return Setting{}, err
@@ -137,7 +137,7 @@ func (s *Service) SetEverywhere(ctx context.Context, by actor.Actor, c Change) (
 	return s.Everywhere(ctx, by)
 }
 
-// At returns the actor's setting for a project or group. NotFound without access.
+// At returns the actor's setting for a project or group, or NotFound without access.
 func (s *Service) At(ctx context.Context, by actor.Actor, at project.Place) (Setting, error) {
 	in, err := s.scope(ctx, by, at)
 	if err != nil {
@@ -146,14 +146,14 @@ func (s *Service) At(ctx context.Context, by actor.Actor, at project.Place) (Set
 	return s.setting(ctx, s.DB, by.ID, in)
 }
 
-// LevelAt is the level of At, for pages that show it.
+// LevelAt returns the level of the setting that At returns.
 func (s *Service) LevelAt(ctx context.Context, by actor.Actor, at project.Place) (Level, error) {
 	t, err := s.At(ctx, by, at)
 	return t.Level, err
 }
 
-// SetAt changes the actor's setting for a project or group. NotFound without
-// access; Invalid for an unknown level.
+// SetAt changes the actor's setting for a project or group. It returns NotFound
+// without access, and Invalid for an unknown level.
 func (s *Service) SetAt(ctx context.Context, by actor.Actor, at project.Place, c Change) (Setting, error) {
 	in, err := s.scope(ctx, by, at)
 	if err != nil {
@@ -184,7 +184,7 @@ func (s *Service) scope(ctx context.Context, by actor.Actor, at project.Place) (
 func (s *Service) set(ctx context.Context, by actor.Actor, at scope, c Change) (Setting, error) {
 	var t Setting
 	err := s.DB.Tx(ctx, func(tx *db.Tx) (err error) {
-		// Two concurrent changes would both insert a row.
+		// Without the lock, two concurrent changes could both insert a row.
 		if err := tx.Lock(ctx, "users", by.ID); err != nil {
 			return err
 		}
@@ -212,8 +212,8 @@ type PlaceSetting struct {
 	Place *project.Project
 }
 
-// Places lists the actor's settings for projects and groups that they can still
-// see, ordered by path. The list is not paginated: users create each entry
+// Places returns the actor's settings for projects and groups that they can still
+// see, ordered by path. The list is not paginated, because users create each entry
 // themselves.
 func (s *Service) Places(ctx context.Context, by actor.Actor) ([]PlaceSetting, error) {
 	if err := by.RequireUser(); err != nil {
@@ -243,17 +243,17 @@ func (s *Service) Places(ctx context.Context, by actor.Actor) ([]PlaceSetting, e
 	return list, nil
 }
 
-// LevelSet is the levels of an actor in projects and groups.
+// LevelSet contains the levels of an actor in projects and groups.
 type LevelSet struct{ projects, groups map[int64]Level }
 
-// Project is the level in a project.
+// Project returns the level in a project.
 func (l LevelSet) Project(id int64) Level { return cmp.Or(l.projects[id], Global) }
 
-// Group is the level in a group.
+// Group returns the level in a group.
 func (l LevelSet) Group(id int64) Level { return cmp.Or(l.groups[id], Global) }
 
-// LevelsOf returns the levels of the actor in projects that they were shown, and in
-// the groups of these.
+// LevelsOf returns the levels of the actor in projects and in their groups. The
+// caller must check that the actor can see the projects.
 func (s *Service) LevelsOf(ctx context.Context, by actor.Actor, list ...*project.Project) (LevelSet, error) {
 	if by.Anonymous() || len(list) == 0 {
 		return LevelSet{}, nil

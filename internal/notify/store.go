@@ -9,7 +9,8 @@ import (
 	"svc/internal/db"
 )
 
-// where is the SQL condition on the settings s of a scope.
+// where returns an SQL condition, with its arguments, that selects the settings s of
+// the scope.
 func (at scope) where() (string, []any) {
 	switch {
 	case at.project != nil:
@@ -26,7 +27,7 @@ const settingColumns = `s.user_id, s.project_id, s.namespace_id, s.level, s.even
 type settingRow struct {
 	user    int64
 	at      scope
-	depth   int64 // how far above the project its group is
+	depth   int64 // number of levels from the project to the group
 	setting Setting
 }
 
@@ -59,7 +60,7 @@ func findSetting(ctx context.Context, q db.Q, userID int64, at scope) (*Setting,
 // findSettings returns the settings of a user for projects and groups, ordered by
 // path.
 func findSettings(ctx context.Context, q db.Q, userID int64) ([]settingRow, error) {
-	const most = 500 // of a page
+	const most = 500 // settings in the list
 	return db.All(ctx, q, scanSetting, `
 		SELECT `+settingColumns+` FROM notification_settings s LEFT JOIN projects p ON p.id = s.project_id LEFT JOIN namespaces n ON n.id = s.namespace_id
 		WHERE s.user_id = ? AND (s.project_id IS NOT NULL OR s.namespace_id IS NOT NULL) AND p.deleted_at IS NULL
@@ -107,11 +108,11 @@ func saveSetting(ctx context.Context, tx *db.Tx, userID int64, at scope, t Setti
 	return err
 }
 
-// batch limits how many IDs a statement has.
+// batch is the maximum number of IDs in one statement.
 const batch = 500
 
-// findEffective returns the settings of users that may apply to a project: those
-// for the project, for the groups above, and the global ones.
+// findEffective returns the settings of users that may apply to a project: for the
+// project, for the groups above it, and the global ones.
 func findEffective(ctx context.Context, q db.Q, projectID int64, users []int64) ([]settingRow, error) {
 	var list []settingRow
 	for len(users) > 0 {

@@ -16,8 +16,8 @@ const (
 	closed  state = "closed"  // to be sent
 	sending state = "sending" // being handed to the mail server
 	sent    state = "sent"
-	dropped state = "dropped" // nothing that the recipient may see, or no address
-	refused state = "refused" // permanently, by the mail server
+	dropped state = "dropped" // no event that the recipient may see, or no address
+	refused state = "refused" // permanently rejected by the mail server
 	unclear state = "unclear" // the mail server may have accepted it
 )
 
@@ -36,8 +36,8 @@ type item struct {
 	reason Reason
 }
 
-// openEmail returns the waiting email about the target of an event, and creates
-// it if there is none.
+// openEmail returns the waiting email to a user about the target of an event. made
+// reports whether it was created.
 func openEmail(ctx context.Context, tx *db.Tx, userID int64, e *Event, now time.Time) (id int64, made bool, err error) {
 	for range 3 { // an email that is closed in between is not found
 		err = tx.QueryRowContext(ctx, `
@@ -58,7 +58,7 @@ func openEmail(ctx context.Context, tx *db.Tx, userID int64, e *Event, now time.
 	return id, false, err
 }
 
-// hasItem reports whether an email to the user has the event already.
+// hasItem reports whether an email to the user already contains the event.
 func hasItem(ctx context.Context, q db.Q, eventID, userID int64) (bool, error) {
 	return db.Exists(ctx, q, `SELECT 1 FROM notification_items WHERE act_id = ? AND user_id = ?`, eventID, userID)
 }
@@ -79,8 +79,8 @@ func findEmail(ctx context.Context, q db.Q, id int64) (*email, error) {
 	return &l, err
 }
 
-// moveEmail changes the state of an email, and reports whether it was in the
-// expected state.
+// moveEmail changes the state of an email if it is in the expected state, and
+// reports whether it was.
 func moveEmail(ctx context.Context, q db.Q, id int64, from, to state, now time.Time) (bool, error) {
 	res, err := q.ExecContext(ctx, `UPDATE notification_letters SET state = ?, updated_at = ? WHERE id = ? AND state = ?`, string(to), now, id, string(from))
 	if err != nil {

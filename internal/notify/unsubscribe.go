@@ -14,8 +14,7 @@ import (
 	"svc/internal/errs"
 )
 
-// Unsubscription is what the link in an email offers: to get no more emails about
-// its target.
+// Unsubscription is the target that the unsubscribe link in an email refers to.
 type Unsubscription struct {
 	TargetKind string
 	Name       string // "Title (#1)"; empty if the caller has no access
@@ -24,8 +23,8 @@ type Unsubscription struct {
 	userID, targetID int64
 }
 
-// unsubscribePath is the page on which the recipient of an email unsubscribes from
-// its target. The link works without signing in.
+// unsubscribePath returns the path of the page on which the recipient of an email
+// can unsubscribe from its target. The page does not require signing in.
 func (s *Service) unsubscribePath(userID int64, kind string, targetID int64) string {
 	text := fmt.Sprintf("%d.%s.%d", userID, kind, targetID)
 	return "/-/sent_notifications/" + text + "." + s.sign(text) + "/unsubscribe"
@@ -37,9 +36,9 @@ func (s *Service) sign(text string) string {
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:20])
 }
 
-// Unsubscription returns what the token of a link offers: NotFound for a token
-// that svc did not issue. The name of the target is shown only to callers with
-// access: emails are forwarded, and the link does not expire.
+// Unsubscription returns the target that the token of a link refers to, or NotFound
+// if svc did not issue the token. The name of the target is returned only to callers
+// with access, because emails can be forwarded and the link does not expire.
 func (s *Service) Unsubscription(ctx context.Context, by actor.Actor, token string) (*Unsubscription, error) {
 	l, err := s.readToken(token)
 	if err != nil {
@@ -56,9 +55,10 @@ func (s *Service) Unsubscription(ctx context.Context, by actor.Actor, token stri
 	return l, nil
 }
 
-// Unsubscribe ends the emails about the target that the token of a link names.
-// The token is the permission. It does nothing if the target or the recipient
-// was deleted. NotFound for a token that svc did not issue.
+// Unsubscribe unsubscribes the recipient of an email from the target that the token
+// of a link refers to. No other permission than the token is required. It does
+// nothing if the target or the recipient was deleted. It returns NotFound if svc did
+// not issue the token.
 func (s *Service) Unsubscribe(ctx context.Context, token string) error {
 	l, err := s.readToken(token)
 	if err != nil {
@@ -74,7 +74,7 @@ func (s *Service) Unsubscribe(ctx context.Context, token string) error {
 	if err == nil {
 		err = s.sources[l.TargetKind].Subscribe(ctx, l.userID, l.targetID, false)
 	}
-	if err != nil && !db.IsForeignKey(err) { // gone just now
+	if err != nil && !db.IsForeignKey(err) { // deleted concurrently
 		return fmt.Errorf("unsubscribe from %s %d: %w", l.TargetKind, l.targetID, err)
 	}
 	return nil
