@@ -24,9 +24,9 @@ import (
 
 // ACME is the configuration of automatic certificates.
 type ACME struct {
-	Directory string // URL of the ACME directory; empty: off
+	Directory string // URL of the ACME directory; empty disables automatic certificates
 	Email     string
-	RootFile  string // root certificates of the ACME server; empty: those of the system
+	RootFile  string // root certificates of the ACME server; empty means the system's root certificates
 	Host      string // listen address of the Pages server
 	Port      int
 }
@@ -69,7 +69,7 @@ type issuer struct {
 }
 
 // client returns the ACME client. It stores its data in the database, so that
-// every node can answer the challenges of the others.
+// every node can respond to challenges that other nodes started.
 func (s *Service) client() (*issuer, error) {
 	i := &s.issuer
 	i.once.Do(func() {
@@ -116,7 +116,7 @@ func (s *Service) StopACME() {
 // ChallengePath is the path of ACME HTTP challenges.
 const ChallengePath = "/.well-known/acme-challenge/"
 
-// Challenge answers an ACME HTTP challenge that any node has started. It
+// Challenge responds to an ACME HTTP challenge that any node has started. It
 // returns false for other requests.
 func (s *Service) Challenge(w http.ResponseWriter, r *http.Request) bool {
 	if !s.ACME.On() {
@@ -179,7 +179,7 @@ func (s *Service) issue(ctx context.Context, d *Domain) (Certificate, error) {
 	return Certificate{string(chain), string(key)}, err
 }
 
-// storedChain returns the certificate in the storage of the client; nil if
+// storedChain returns the certificate in the storage of the client, or nil if
 // there is none.
 func (s *Service) storedChain(ctx context.Context, name string) (cert.Chain, error) {
 	text, err := (&acmeStorage{s: s}).Load(ctx, name)
@@ -226,9 +226,9 @@ func (s *Service) takeIssued(ctx context.Context, d *Domain, c Certificate) erro
 	return nil
 }
 
-// noteFailure records the error of the ACME server for the owner of the domain.
-// The wait until the next attempt increases, because ACME servers limit the
-// rate of failed requests.
+// noteFailure records the error of the ACME server with the domain. The time until
+// the next attempt increases, because ACME servers limit the rate of failed
+// requests.
 func (s *Service) noteFailure(ctx context.Context, d *Domain, cause error) error {
 	text := cause.Error()
 	if len(text) > 1000 {

@@ -19,7 +19,7 @@ import (
 // nodes. All values are encrypted, because they include private keys.
 type acmeStorage struct {
 	s    *Service
-	held sync.Map // locks of this process: name to the random value in its row
+	held sync.Map // locks of this process: from the name to the random value in the row
 }
 
 const (
@@ -36,7 +36,8 @@ func (a *acmeStorage) Store(ctx context.Context, key string, value []byte) error
 	return storeValue(ctx, a.s.DB, key, a.s.Keys.Seal(value, sealedAt(key)), len(value), a.s.Now())
 }
 
-// Load implements certmagic.Storage. fs.ErrNotExist if there is no such key.
+// Load implements certmagic.Storage. It returns fs.ErrNotExist if the key does not
+// exist.
 func (a *acmeStorage) Load(ctx context.Context, key string) ([]byte, error) {
 	sealed, _, _, err := findValue(ctx, a.s.DB, key)
 	if err != nil {

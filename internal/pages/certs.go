@@ -11,8 +11,8 @@ import (
 	"svc/internal/pages/cert"
 )
 
-// Pair returns the certificate of a domain with its key, for the TLS server.
-// NotFound if there is none.
+// Pair returns the certificate of a domain with its key, for the TLS server. It
+// returns NotFound if there is none.
 func (s *Service) Pair(ctx context.Context, name string) (*tls.Certificate, error) {
 	pair, err := s.certs.Get(name, func() (*tls.Certificate, bool, error) {
 		pair, err := s.readPair(ctx, name)
@@ -27,8 +27,8 @@ func (s *Service) Pair(ctx context.Context, name string) (*tls.Certificate, erro
 	return pair, nil
 }
 
-// readPair returns the certificate of a domain with its key; nil if there is
-// none.
+// readPair returns the certificate of a domain with its key from the database, or
+// nil if there is none.
 func (s *Service) readPair(ctx context.Context, name string) (*tls.Certificate, error) {
 	d, err := findDomainByName(ctx, s.DB, name)
 	if errors.Is(err, db.ErrNoRows) {

@@ -45,7 +45,7 @@ type Domain struct {
 	Verification  bool // domains must be verified
 	Expired       bool
 	sealedKey     string
-	renewAt       *time.Time // next attempt for an automatic certificate; nil: now
+	renewAt       *time.Time // next attempt for an automatic certificate; nil means now
 	verifyingName string
 }
 
@@ -65,7 +65,7 @@ func (d *Domain) Record() (name, value string) {
 	return "_" + d.verifyingName + "." + d.Name, d.verifyingName + "=" + d.Code
 }
 
-// Chain returns the parsed certificate; nil if there is none.
+// Chain returns the parsed certificate, or nil if there is none.
 func (d *Domain) Chain() cert.Chain {
 	if d.Certificate == "" {
 		return nil
@@ -93,7 +93,8 @@ func (s *Service) fill(ctx context.Context, list ...*Domain) error {
 	return nil
 }
 
-// AllDomains lists the domains of all projects, by name. Administrators only.
+// AllDomains returns the domains of all projects, by name. Only administrators may
+// call it.
 func (s *Service) AllDomains(ctx context.Context, by actor.Actor, p db.Paging) (db.Page[*Domain], error) {
 	if err := by.RequireAdmin(); err != nil {
 		return db.Page[*Domain]{}, err
@@ -105,8 +106,8 @@ func (s *Service) AllDomains(ctx context.Context, by actor.Actor, p db.Paging) (
 	return page, s.fill(ctx, page.Items...)
 }
 
-// Domains lists the domains of a project, for Maintainers and above. NotFound
-// also if Pages is turned off in the project.
+// Domains returns the domains of a project. Requires Maintainer. It returns NotFound
+// also if Pages is disabled in the project.
 func (s *Service) Domains(ctx context.Context, by actor.Actor, ref project.Ref, p db.Paging) (db.Page[*Domain], error) {
 	in, err := s.view(ctx, by, ref)
 	if err != nil {
@@ -143,8 +144,8 @@ type NewDomain struct {
 	Certificate *Certificate
 }
 
-// CreateDomain adds a domain to a project. For permissions see Domains. Invalid
-// if the name or the certificate is not valid, or the domain exists already.
+// CreateDomain adds a domain to a project. For permissions see Domains. It returns
+// Invalid if the name or the certificate is not valid, or the domain already exists.
 func (s *Service) CreateDomain(ctx context.Context, by actor.Actor, ref project.Ref, n NewDomain) (*Domain, error) {
 	in, err := s.change(ctx, by, ref)
 	if err != nil {
@@ -203,9 +204,9 @@ type DomainChange struct {
 	Certificate *Certificate
 }
 
-// UpdateDomain changes a domain. For permissions see Domains. Setting or
-// removing a certificate turns automatic certificates off, unless the change
-// sets AutoSSL. NotFound; Invalid.
+// UpdateDomain changes a domain. For permissions see Domains. Setting or removing a
+// certificate disables automatic certificates, unless the change sets AutoSSL.
+// Errors: NotFound, Invalid.
 func (s *Service) UpdateDomain(ctx context.Context, by actor.Actor, ref project.Ref, name string, c DomainChange) (*Domain, error) {
 	in, err := s.change(ctx, by, ref)
 	if err != nil {
@@ -273,7 +274,7 @@ func (s *Service) lockDomain(ctx context.Context, tx *db.Tx, projectID int64, na
 	return d, db.NotFound(err, "PagesDomain")
 }
 
-// setCertificate checks a certificate and sets it.
+// setCertificate validates a certificate and sets it.
 func (s *Service) setCertificate(wrong errs.Fields, d *Domain, c Certificate) {
 	if c == (Certificate{}) {
 		d.Certificate, d.sealedKey, d.Source, d.ExpiresAt, d.renewAt = "", "", NoCertificate, nil, nil
@@ -302,7 +303,7 @@ func (s *Service) putCertificate(d *Domain, c Certificate, chain cert.Chain, fro
 	d.sealedKey = s.Keys.Seal([]byte(c.Key), d.place())
 }
 
-// DeleteDomain removes a domain from a project. For permissions see Domains.
+// DeleteDomain deletes a domain of a project. For permissions see Domains. Errors:
 // NotFound.
 func (s *Service) DeleteDomain(ctx context.Context, by actor.Actor, ref project.Ref, name string) error {
 	in, err := s.change(ctx, by, ref)

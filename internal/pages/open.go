@@ -30,7 +30,7 @@ const (
 	loadTime = 10 * time.Minute
 )
 
-// Content is an open version of a site. The caller closes it.
+// Content is an open version of a site. The caller must close it.
 type Content struct {
 	*pack.Pack
 	Rules redirect.Rules
@@ -48,7 +48,7 @@ type opened struct {
 	users  int
 	used   int64 // sequence number of the last use
 	at     time.Time
-	gone   bool // removed from packs; the last user closes it
+	gone   bool // removed from packs; the last request that uses it closes it
 	remove string
 	copied int64 // size of the local copy, if there is one
 }
@@ -60,7 +60,8 @@ type packs struct {
 	uses int64
 }
 
-// Open opens a version of a site. NotFound if it was deleted in the meantime.
+// Open opens a version of a site. It returns NotFound if it was deleted in the
+// meantime.
 func (s *Service) Open(ctx context.Context, v *Version) (*Content, error) {
 	p := &s.packs
 	p.mu.Lock()
@@ -107,7 +108,7 @@ func (p *packs) leave(o *opened) {
 	o.end()
 }
 
-// forget drops an archive that could not be opened, so that it is retried.
+// forget removes an archive that could not be opened, so that opening it is retried.
 func (p *packs) forget(key string, o *opened) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -129,8 +130,8 @@ func (o *opened) end() {
 	}
 }
 
-// trim closes archives that were not used for idleTime, and the least recently
-// used ones if there are too many. It keeps the archive with the key but.
+// trim closes archives that were not used for idleTime, and the least recently used
+// ones if there are too many. It does not close the archive with the key but.
 func (p *packs) trim(but string, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,5 +1,5 @@
 // Package pages implements Pages: sites that projects publish from the artifacts
-// of a job, on their own host or below that of the namespace, and on custom
+// of a job, on a unique domain or on the domain of the namespace, and on custom
 // domains with certificates.
 package pages
 
@@ -40,17 +40,17 @@ type Deps struct {
 	ACME     ACME
 	Name     string // of the service, in the names of DNS records
 	CacheDir string // for local copies of archives in object storage
-	// LookupTXT queries the DNS; nil: the resolver of the system.
+	// LookupTXT returns DNS TXT records; nil uses the resolver of the system.
 	LookupTXT func(ctx context.Context, name string) ([]string, error)
 }
 
-// Place is where sites are served.
+// Place defines the domain and the URLs of sites.
 type Place struct {
 	URL      string // sites are on subdomains of its host; without a trailing slash
 	External string // URL of the instance
 	Served   bool   // sites are served
 	TLS      bool   // custom domains are served over TLS too
-	TLSPort  string // of custom domains; empty: the default port
+	TLSPort  string // of custom domains; empty means the default port
 }
 
 // Host returns the parent domain of the sites.
@@ -120,12 +120,12 @@ func New(d Deps) *Service {
 	return s
 }
 
-// view returns a project with Pages turned on, to Maintainers and above.
+// view returns a project with Pages enabled. Requires Maintainer.
 func (s *Service) view(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error) {
 	return s.Projects.RequireView(ctx, by, ref, project.PagesPart)
 }
 
-// change is view for changes. Forbidden if the project is archived.
+// change is like view, for changes. It returns Forbidden if the project is archived.
 func (s *Service) change(ctx context.Context, by actor.Actor, ref project.Ref) (*project.Project, error) {
 	return s.Projects.RequireChange(ctx, by, ref, project.PagesPart, project.Maintainer)
 }

@@ -25,7 +25,7 @@ import (
 const maxFiles = 200_000
 
 // writeTime is the maximum time to write an archive. An archive that is not
-// published by then was left by a crash.
+// published after this time was left by a crash.
 const writeTime = 24 * time.Hour
 
 // prefixTime is the default lifetime of a site with a path prefix. Such sites
@@ -119,7 +119,7 @@ func (s *Service) publish(ctx context.Context, w publishWork) error {
 	return nil
 }
 
-// writePack writes the archive of a site. Before, it records the archive for
+// writePack writes the archive of a site. Before that, it records the archive for
 // removal, in case it is never published.
 func (s *Service) writePack(ctx context.Context, site *Site) error {
 	settings, err := s.Settings.Current(ctx)
@@ -187,8 +187,8 @@ func (s *Service) show(ctx context.Context, tx *db.Tx, site *Site) error {
 	return saveSettings(ctx, tx, site.ProjectID, t)
 }
 
-// publishFailed records why a job did not publish its site, for the members of
-// the project.
+// publishFailed records why a job did not publish its site. Members of the project
+// can see it.
 func (s *Service) publishFailed(ctx context.Context, w publishWork, cause error) error {
 	text := "The site could not be published"
 	if e, ok := errors.AsType[*errs.Error](cause); ok && e.Kind == errs.KindUnprocessable {

@@ -13,7 +13,7 @@ import (
 	"svc/internal/project"
 )
 
-// Route is the sites of a project on a host.
+// Route contains the sites of a project on a host.
 type Route struct {
 	ProjectID int64
 	Base      string // path of the site on the host: /group/project, or empty
@@ -38,9 +38,9 @@ func (r *Route) Open() bool {
 	return r.access == project.Everyone || r.access == project.Enabled && r.visibility == project.Public
 }
 
-// Pick returns the version for a path below the base. If the path is in a site
-// with a path prefix, base is the prefix and rest the path below it. Nil if
-// there is no such site.
+// Pick returns the version for a path below the base, or nil if there is no such
+// site. If the path is in a site with a path prefix, base is the prefix and rest the
+// path below it.
 func (r *Route) Pick(path string) (v *Version, base, rest string) {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	if v = r.sites[first]; v != nil && first != "" {
@@ -59,7 +59,7 @@ type routeRow struct {
 	settings   Settings
 
 	primary       Domain // the name is empty if there is none
-	primarySecure bool   // it has a certificate
+	primarySecure bool   // the primary domain has a certificate
 }
 
 // host is the set of routes of a host.
@@ -77,15 +77,15 @@ type Match struct {
 	Private bool
 }
 
-// Resolve returns the sites of a host for a path. The name is in lower case
-// without a port. It does not check the access of the visitor; see Admit.
+// Resolve returns the sites of a host for a path. The name must be in lower case and
+// without a port. Resolve does not check the access of the visitor; see Admit.
 func (s *Service) Resolve(ctx context.Context, name, path string) (Match, error) {
 	h, err := s.host(ctx, name)
 	if err != nil {
 		return Match{}, err
 	}
-	// Longest base first: the site of the namespace itself is at the root of
-	// the host.
+	// Longest base first, because the site at the root of the host matches every
+	// path.
 	rest := lower(path)
 	ends := make([]int, 1, 8)
 	for i := 1; i <= len(rest) && len(ends) <= h.deep; i++ {
@@ -102,9 +102,9 @@ func (s *Service) Resolve(ctx context.Context, name, path string) (Match, error)
 	return m, nil
 }
 
-// lower converts the ASCII letters of a path to lower case, which are all that
-// paths of projects have. Other letters stay, because their conversion could
-// change the length of the path.
+// lower converts the ASCII characters of a path to lower case. Project paths are
+// ASCII. Other characters are not converted, because that could change the length of
+// the path.
 func lower(path string) string {
 	if !strings.ContainsFunc(path, func(r rune) bool { return r >= 'A' && r <= 'Z' }) {
 		return path
@@ -203,7 +203,7 @@ func (s *Service) addRoute(h *host, base string, rows []routeRow, secure bool, n
 	label := first.settings.label + "." + s.Place.Host()
 	primary := first.primary
 	primary.Verification = verification
-	led := primary.Name != "" && s.enabled(&primary) // never redirect to a domain that is not served
+	led := primary.Name != "" && s.enabled(&primary) // do not redirect to a domain that is not served
 	switch {
 	case led && primary.Name != name:
 		r.Elsewhere = "http://" + primary.Name
@@ -225,8 +225,8 @@ func portOf(port string) string {
 	return ":" + port
 }
 
-// Admit returns NotFound if the actor may not see a site. A site for members is
-// for Guests and above.
+// Admit returns NotFound if the actor may not see a site. A site for members
+// requires Guest.
 func (s *Service) Admit(ctx context.Context, by actor.Actor, r *Route) error {
 	if r.Open() {
 		return nil

@@ -34,10 +34,10 @@ type Site struct {
 
 // Settings are the Pages settings of a project.
 type Settings struct {
-	HTTPSOnly     bool // where TLS is available
+	HTTPSOnly     bool // redirect HTTP requests to HTTPS where TLS is available
 	UniqueDomain  bool // use a unique domain
 	PrimaryDomain string
-	Failure       string // why the last job could not publish
+	Failure       string // why the last job could not publish; empty if it could
 	FailedJobID   *int64
 	FailedAt      *time.Time
 
@@ -94,9 +94,8 @@ func (s *Service) address(fullPath string, t Settings) string {
 	return s.Place.Below(top) + "/" + rest
 }
 
-// Address returns the URL of the site of a project. Empty if nothing is
-// published or Pages is turned off. The caller must have checked access to the
-// project.
+// Address returns the URL of the site of a project, or "" if no site is published or
+// Pages is disabled. The caller must check access to the project.
 func (s *Service) Address(ctx context.Context, in *project.Project) (string, error) {
 	if in.Settings.Pages == project.Disabled {
 		return "", nil
@@ -117,11 +116,11 @@ func (s *Service) Address(ctx context.Context, in *project.Project) (string, err
 type Change struct {
 	HTTPSOnly     *bool
 	UniqueDomain  *bool
-	PrimaryDomain *string // empty: none
+	PrimaryDomain *string // empty removes the primary domain
 }
 
-// Update changes the Pages settings of a project. For permissions see Domains.
-// Invalid if the primary domain is not a domain of the project.
+// Update changes the Pages settings of a project. For permissions see Domains. It
+// returns Invalid if the primary domain is not a domain of the project.
 func (s *Service) Update(ctx context.Context, by actor.Actor, ref project.Ref, c Change) (*Overview, error) {
 	in, err := s.change(ctx, by, ref)
 	if err != nil {
@@ -166,9 +165,9 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref project.Ref, c
 	return s.overview(ctx, in)
 }
 
-// ProjectChanged gives a new project a unique domain if the setting says so. The
-// project whose path is the host of its namespace is excluded: its site belongs
-// at the root of that host.
+// ProjectChanged enables a unique domain for a new project if the application
+// setting is enabled. The project whose path is the host of its namespace is
+// excluded: its site is at the root of that host.
 func (s *Service) ProjectChanged(ctx context.Context, tx *db.Tx, e project.Event) error {
 	if e.Kind != project.ProjectCreated {
 		return nil
@@ -202,8 +201,8 @@ func (t Settings) String() string {
 	return fmt.Sprintf("https only: %t, unique domain: %t, primary domain: %q", t.HTTPSOnly, t.UniqueDomain, t.PrimaryDomain)
 }
 
-// uniqueLabel returns a random DNS label that no namespace has and that cannot
-// be guessed.
+// uniqueLabel returns a random DNS label that cannot be guessed and is not the path
+// of a namespace.
 func uniqueLabel(name string) string {
 	name = strings.Trim(strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' {

@@ -21,8 +21,8 @@ func scanDomain(sc db.Scanner) (*Domain, error) {
 	return &d, err
 }
 
-// listDomains lists the domains of a project, or of all projects if it is 0, by
-// name.
+// listDomains returns the domains of a project, or of all projects if projectID is
+// 0, by name.
 func listDomains(ctx context.Context, d *db.DB, projectID int64, p db.Paging) (db.Page[*Domain], error) {
 	var where db.Where
 	where.And("p.deleted_at IS NULL")
@@ -47,7 +47,7 @@ func findDomainByName(ctx context.Context, q db.Q, name string) (*Domain, error)
 	return scanDomain(q.QueryRowContext(ctx, `SELECT `+domainColumns+` FROM `+domainTables+` WHERE d.domain = ? AND p.deleted_at IS NULL`, name))
 }
 
-// someDomains is the batch size for background jobs of domains.
+// someDomains is the maximum number of domains in a batch of background jobs.
 const someDomains = 500
 
 func domainIDs(ctx context.Context, q db.Q, after int64) ([]int64, error) {
@@ -85,8 +85,8 @@ func saveVerified(ctx context.Context, q db.Q, d *Domain) error {
 	return db.ExecOne(ctx, q, `UPDATE pages_domains SET verified_at = ?, enabled_until = ? WHERE id = ?`, d.VerifiedAt, d.EnabledUntil, d.ID)
 }
 
-// deleteDomain deletes a domain, and resets the primary domain of its project
-// if it was that.
+// deleteDomain deletes a domain. If it is the primary domain of its project, the
+// project has no primary domain afterwards.
 func deleteDomain(ctx context.Context, q db.Q, d *Domain) error {
 	if _, err := q.ExecContext(ctx, `UPDATE pages_projects SET primary_domain = '' WHERE project_id = ? AND primary_domain = ?`, d.ProjectID, d.Name); err != nil {
 		return err

@@ -41,7 +41,7 @@ func listValues(ctx context.Context, q db.Q, name string, limit int) ([]string, 
 		name, belowName(name), limit)
 }
 
-// takeLock takes a lock that is free or has expired.
+// takeLock takes a lock if it is free or has expired, and reports whether it did.
 func takeLock(ctx context.Context, q db.Q, name, holder string, now time.Time, lease time.Duration) (bool, error) {
 	var got string
 	err := q.QueryRowContext(ctx, `

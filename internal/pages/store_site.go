@@ -30,8 +30,8 @@ func findSite(ctx context.Context, q db.Q, projectID int64, prefix string) (*Sit
 	return s, err
 }
 
-// saveSite switches a site to another archive. ErrNoRows if the site has a
-// version of a later job.
+// saveSite switches a site to another archive. It returns ErrNoRows if the site has
+// a version of a later job.
 func saveSite(ctx context.Context, q db.Q, s *Site) error {
 	return q.QueryRowContext(ctx, `
 		INSERT INTO pages_sites (project_id, prefix, job_id, root, blob, files, size, expires_at, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)

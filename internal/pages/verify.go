@@ -16,8 +16,8 @@ import (
 	"svc/internal/queue"
 )
 
-// enabledFor is how long a verified domain stays enabled after its DNS record
-// was last seen. It bridges failures of DNS servers.
+// enabledFor is how long a verified domain stays enabled after its DNS record was
+// last found, so that DNS failures do not disable it immediately.
 const enabledFor = 7 * 24 * time.Hour
 
 // lookupTime is the timeout of a DNS query.
@@ -31,8 +31,8 @@ type domainWork struct {
 // Kind implements queue.Work.
 func (domainWork) Kind() string { return "pages_domain" }
 
-// VerifyDomain checks the DNS record of a domain now. For permissions see
-// Domains. NotFound; Unprocessable if the record is missing.
+// VerifyDomain checks the DNS record of a domain immediately. For permissions see
+// Domains. It returns NotFound, or Unprocessable if the record is missing.
 func (s *Service) VerifyDomain(ctx context.Context, by actor.Actor, ref project.Ref, name string) (*Domain, error) {
 	in, err := s.change(ctx, by, ref)
 	if err != nil {
@@ -56,8 +56,8 @@ func (s *Service) VerifyDomain(ctx context.Context, by actor.Actor, ref project.
 	return d, nil
 }
 
-// shows reports whether the DNS has the verification code. The record may also
-// be at the domain itself.
+// shows reports whether the verification code is in DNS. The record may also be at
+// the domain itself.
 func (s *Service) shows(ctx context.Context, d *Domain) bool {
 	ctx, cancel := context.WithTimeout(ctx, lookupTime)
 	defer cancel()

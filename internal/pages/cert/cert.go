@@ -1,5 +1,5 @@
-// Package cert parses PEM certificates and keys of users, and prints certificates
-// as text.
+// Package cert parses PEM certificates and private keys, and formats certificates as
+// text.
 package cert
 
 import (
@@ -21,28 +21,28 @@ import (
 )
 
 const (
-	// MaxSize is how many bytes a certificate with its intermediates, or a key,
-	// may have.
+	// MaxSize is the maximum size in bytes of a certificate with its intermediates,
+	// and of a key.
 	MaxSize  = 256 << 10
 	maxChain = 20
-	maxBits  = 8192 // of an RSA key: larger ones make each visit slow
-	minBits  = 1024 // smaller ones no browser takes
+	maxBits  = 8192 // of an RSA key: larger keys make TLS handshakes slow
+	minBits  = 1024 // browsers reject smaller keys
 )
 
-// Chain is a certificate with the intermediates behind it, from the most to the
-// least specific.
+// Chain is a certificate followed by its intermediates. Each is issued by the next.
 type Chain []*x509.Certificate
 
-// Leaf is the certificate itself.
+// Leaf returns the first certificate of the chain.
 func (c Chain) Leaf() *x509.Certificate { return c[0] }
 
-// Fault is what is wrong with a certificate or a key, as a sentence that
-// follows its name: "must be a valid PEM certificate".
+// Fault is the error of an invalid certificate or key, without its name as the
+// subject: "must be a valid PEM certificate".
 type Fault string
 
 func (f Fault) Error() string { return string(f) }
 
-// Parse reads a chain: only certificates, each issued by the next.
+// Parse parses a chain in PEM format. It returns a Fault if the text has anything
+// but certificates, or if one of them is not issued by the next.
 func Parse(text string) (Chain, error) {
 	if len(text) > MaxSize {
 		return nil, Fault("is too long")
@@ -79,7 +79,7 @@ func Parse(text string) (Chain, error) {
 	return chain, nil
 }
 
-// CheckTime refuses a chain of which a part has expired.
+// CheckTime returns a Fault if a certificate of the chain has expired.
 func (c Chain) CheckTime(now time.Time) error {
 	for _, one := range c {
 		if now.After(one.NotAfter) {
@@ -89,7 +89,7 @@ func (c Chain) CheckTime(now time.Time) error {
 	return nil
 }
 
-// ExpiresAt is when the first of the chain expires.
+// ExpiresAt returns the time at which the first certificate of the chain expires.
 func (c Chain) ExpiresAt() time.Time {
 	at := c.Leaf().NotAfter
 	for _, one := range c {
@@ -100,7 +100,8 @@ func (c Chain) ExpiresAt() time.Time {
 	return at
 }
 
-// ParseKey reads a private key.
+// ParseKey parses a private key in PEM format. It returns a Fault if it is not
+// valid.
 func ParseKey(text string) (crypto.Signer, error) {
 	if len(text) > MaxSize {
 		return nil, Fault("is too long")
@@ -110,7 +111,7 @@ func ParseKey(text string) (crypto.Signer, error) {
 		if block, rest = pem.Decode(rest); block == nil {
 			return nil, Fault("must be a valid PEM private key")
 		}
-		if block.Type == "EC PARAMETERS" { // stands before keys that openssl writes
+		if block.Type == "EC PARAMETERS" { // openssl writes it before an EC key
 			continue
 		}
 		if block.Type == "ENCRYPTED PRIVATE KEY" || block.Headers["DEK-Info"] != "" {
@@ -145,7 +146,7 @@ func parseKey(der []byte) (crypto.Signer, error) {
 	return nil, Fault("is of a kind that is not supported")
 }
 
-// Matches refuses a key that is not the one of the certificate.
+// Matches returns a Fault if the key does not belong to the certificate.
 func (c Chain) Matches(key crypto.Signer) error {
 	public, ok := key.Public().(interface{ Equal(crypto.PublicKey) bool })
 	if !ok || !public.Equal(c.Leaf().PublicKey) {
@@ -154,16 +155,17 @@ func (c Chain) Matches(key crypto.Signer) error {
 	return nil
 }
 
-// Pair joins a chain and its key for a TLS server.
+// Pair returns a chain and its key as a certificate for a TLS server.
 func Pair(certificate, key string) (*tls.Certificate, error) {
 	pair, err := tls.X509KeyPair([]byte(certificate), []byte(key))
 	if err != nil {
-		return nil, errors.New("the certificate and its key do not fit") // the error may show what is in them
+		return nil, errors.New("the certificate and its key do not fit") // err may contain parts of the key
 	}
 	return &pair, nil
 }
 
-// Subject is a name as one line: /C=DE/O=Example/CN=www.example.org.
+// Subject returns a DER-encoded name as one line:
+// /C=DE/O=Example/CN=www.example.org.
 func Subject(raw []byte) string {
 	var out strings.Builder
 	for _, part := range parts(raw) {
@@ -174,7 +176,7 @@ func Subject(raw []byte) string {
 
 type part struct{ name, value string }
 
-// parts reads a name in the order in which it is written.
+// parts returns the attributes of a DER-encoded name in their order.
 func parts(raw []byte) []part {
 	var sequence pkix.RDNSequence
 	if _, err := asn1.Unmarshal(raw, &sequence); err != nil {

@@ -71,8 +71,8 @@ func check(certificate, key string) error {
 	return err
 }
 
-// TestText compares the text of certificates with that of openssl, word by word,
-// but for what newer releases write in another way.
+// TestText compares the text of certificates with the output of openssl word by
+// word, except for differences between releases of openssl.
 func TestText(t *testing.T) {
 	t.Parallel()
 	root := certtest.New(t)
@@ -103,7 +103,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// words leaves out how lines are broken and spaces around signs.
+// words removes line breaks and the spaces around "=".
 func words(text string) string {
 	return strings.ReplaceAll(strings.Join(strings.Fields(text), " "), " = ", "=")
 }
@@ -117,7 +117,7 @@ func readFile(t *testing.T, name string) string {
 	return string(text)
 }
 
-// FuzzPEM holds that whatever is accepted can be shown and served.
+// FuzzPEM checks that each accepted certificate can be formatted and served.
 func FuzzPEM(f *testing.F) {
 	root := certtest.New(f)
 	chain, key := root.Below("Middle").Issue(certtest.Start().AddDate(10, 0, 0), "www.example.org")
@@ -132,7 +132,7 @@ func FuzzPEM(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, certificate, key []byte, armored bool) {
-		if !armored { // so that what is in it changes as well
+		if !armored { // lets the fuzzer change the DER bytes
 			certificate = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate})
 		}
 		parsed, err := cert.Parse(string(certificate))

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Text shows a certificate in the way of "openssl x509 -text".
+// Text returns a certificate in the format of "openssl x509 -text".
 func Text(c *x509.Certificate) string {
 	t := &text{}
 	t.line(0, "Certificate:")
@@ -52,7 +52,7 @@ func (t *text) line(indent int, format string, args ...any) {
 	t.WriteByte('\n')
 }
 
-// bytes writes so many on each line.
+// bytes writes data in hexadecimal, width bytes per line.
 func (t *text) bytes(indent int, data []byte, width int) {
 	for len(data) > 0 {
 		n := min(width, len(data))
@@ -136,7 +136,7 @@ func (t *text) key(c *x509.Certificate) {
 	}
 }
 
-// extension writes what we know of, and the bytes of others.
+// extension writes an extension: known ones as text, others as bytes.
 func (t *text) extension(c *x509.Certificate, e pkix.Extension) {
 	known := map[string]struct {
 		name  string
@@ -152,7 +152,7 @@ func (t *text) extension(c *x509.Certificate, e pkix.Extension) {
 		"2.5.29.32":         {"X509v3 Certificate Policies", func() string { return policies(c) }},
 		"1.3.6.1.5.5.7.1.1": {"Authority Information Access", func() string { return access(c) }},
 	}
-	critical := " " // openssl leaves it there
+	critical := " " // openssl writes a trailing space
 	if e.Critical {
 		critical = " critical"
 	}

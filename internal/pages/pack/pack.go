@@ -1,6 +1,6 @@
 // Package pack stores the files of a site in one archive that can be served
-// directly: a zip archive with uncompressed entries, and compressed copies of
-// files that become smaller.
+// directly: a zip archive with uncompressed entries, and Brotli and gzip copies of
+// files that compress well.
 //
 // A file is at site/<path>, its copies are at br/<path> and gz/<path>. The
 // comment of an entry is a digest of the file, which becomes its ETag.
@@ -32,13 +32,13 @@ type Pack struct {
 // File is a file of a site.
 type File struct {
 	Name   string // its path in the site
-	Tag    string // of its content
+	Tag    string // digest of the content, for the ETag
 	Plain  Part
-	Brotli *Part // nil without a copy
+	Brotli *Part // nil if there is no copy
 	Gzip   *Part
 }
 
-// Part is where the bytes of a file, or of a copy, are.
+// Part is the position of a file or a copy in the archive.
 type Part struct {
 	at   int64
 	Size int64
@@ -103,8 +103,8 @@ func (p *Pack) addCopy(f *zip.File) error {
 	return nil
 }
 
-// adopt takes files that the site itself brings as the compressed copy of
-// another one.
+// adopt uses a compressed file of the site, such as a.css.br, as the compressed copy
+// of the file without the suffix.
 func (p *Pack) adopt(suffix string, place func(*File) **Part) {
 	for name, f := range p.files {
 		if of := p.files[strings.TrimSuffix(name, suffix)]; of != nil && of != f {
@@ -113,16 +113,16 @@ func (p *Pack) adopt(suffix string, place func(*File) **Part) {
 	}
 }
 
-// Find returns a file by its path, nil when there is none.
+// Find returns the file with a path, or nil if it does not exist.
 func (p *Pack) Find(name string) *File { return p.files[name] }
 
-// Dir reports whether there is such a directory.
+// Dir reports whether a directory exists.
 func (p *Pack) Dir(name string) bool { return p.dirs[name] }
 
-// Len is how many files there are.
+// Len returns the number of files.
 func (p *Pack) Len() int { return len(p.files) }
 
-// Read returns the bytes of a part.
+// Read returns a reader of a part.
 func (p *Pack) Read(part Part) *io.SectionReader {
 	return io.NewSectionReader(p.in, part.at, part.Size)
 }

@@ -18,10 +18,11 @@ import (
 	"svc/internal/errs"
 )
 
-// entry is a file of an archive; a link when its content begins with "-> ".
+// entry is a file of an archive. It is a symbolic link if its content starts with
+// "-> ".
 type entry struct{ name, content string }
 
-// zipOf makes what a runner uploads.
+// zipOf returns an artifact archive as a runner uploads it.
 func zipOf(t testing.TB, entries ...entry) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -49,7 +50,7 @@ func zipOf(t testing.TB, entries ...entry) []byte {
 	return out.Bytes()
 }
 
-// indexed opens an archive by an index in memory.
+// indexed opens an archive with an index in memory.
 func indexed(from []byte) (*archive.Reader, error) {
 	var index bytes.Buffer
 	in := bytes.NewReader(from)
@@ -61,7 +62,7 @@ func indexed(from []byte) (*archive.Reader, error) {
 	return &archive.Reader{Tree: tree, In: in, Size: in.Size()}, err
 }
 
-// written packs an archive and opens the pack.
+// written writes a pack of an archive and opens it.
 func written(t testing.TB, from []byte, dir string, l Limits) (*Pack, Stats, error) {
 	t.Helper()
 	r, err := indexed(from)
@@ -152,14 +153,14 @@ func TestPack(t *testing.T) {
 	}
 }
 
-// TestRefused packs what cannot be published.
+// TestRefused checks that archives that cannot be published are rejected.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	many := make([]entry, 101)
 	for i := range many {
 		many[i] = entry{fmt.Sprintf("public/%d", i), "x"}
 	}
-	// A link to a link, and so on.
+	// A chain of too many links.
 	chain := []entry{{"public/l0", "x"}}
 	for i := range maxHops + 1 {
 		chain = append(chain, entry{fmt.Sprintf("public/l%d", i+1), fmt.Sprintf("-> l%d", i)})
@@ -203,7 +204,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestLiar packs an archive that says less of its files than they have.
+// TestLiar writes a pack of an archive that declares a smaller size of a file than
+// it has.
 func TestLiar(t *testing.T) {
 	t.Parallel()
 	from := zipOf(t, entry{"public/x", strings.Repeat("0", 1<<20)})
@@ -220,7 +222,7 @@ func TestLiar(t *testing.T) {
 	}
 }
 
-// TestBroken opens packs of which parts are missing or changed.
+// TestBroken opens packs with missing or changed parts.
 func TestBroken(t *testing.T) {
 	t.Parallel()
 	from := zipOf(t, entry{"public/a.txt", strings.Repeat("words ", 300)}, entry{"public/b", "x"})
@@ -240,7 +242,7 @@ func TestBroken(t *testing.T) {
 	if _, err := Open(bytes.NewReader(zipOf(t, entry{"site/x", "compressed"})), int64(len(zipOf(t, entry{"site/x", "compressed"})))); err == nil {
 		t.Error("a pack may have compressed entries")
 	}
-	// What was cut off the artifacts is noticed when it is read.
+	// A changed artifact archive is detected when it is read.
 	broken := bytes.Clone(from)
 	copy(broken[60:], "something else")
 	if _, _, err := written(t, broken, "public", plenty); !errs.Is(err, errs.KindUnprocessable) {
@@ -248,8 +250,8 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// FuzzWrite holds that a pack of any archive can be opened, keeps to its limits
-// and has plain names only.
+// FuzzWrite checks that a pack of any archive can be opened, is within the limits
+// and has only plain paths.
 func FuzzWrite(f *testing.F) {
 	f.Add(zipOf(f, entry{"public/index.html", "home"}, entry{"public/l", "-> index.html"}), "public")
 	f.Add(zipOf(f, entry{"a/../b", "x"}, entry{".git/x", "y"}), ".")
@@ -286,7 +288,7 @@ func FuzzWrite(f *testing.F) {
 	})
 }
 
-// FuzzOpen holds that what is in a store is no danger, whatever it is.
+// FuzzOpen checks that opening and reading arbitrary data as a pack is safe.
 func FuzzOpen(f *testing.F) {
 	f.Add(zipOf(f, entry{"site/x", ""}))
 	var out bytes.Buffer

@@ -25,10 +25,10 @@ import (
 	"svc/internal/errs"
 )
 
-// Limits bound a site.
+// Limits are the limits of a site.
 type Limits struct {
 	Files int
-	Bytes int64 // 0 is no limit
+	Bytes int64 // 0 means no limit
 }
 
 // Stats are the size of a site.
@@ -38,20 +38,20 @@ type Stats struct {
 }
 
 const (
-	// maxCopied is the size up to which files have compressed copies: they are
-	// made in memory.
+	// maxCopied is the maximum size of files with compressed copies, which are
+	// compressed in memory.
 	maxCopied = 8 << 20
 	minCopied = 512
-	// maxHops is how many links are followed from one file to another.
+	// maxHops is the maximum length of a chain of links.
 	maxHops = 8
 	maxLink = 4096
 )
 
-// Write makes a pack of what an archive has in a directory; "." is all of it.
-// Unprocessable, with a sentence for the one who made the archive, when it is
-// over a limit or holds what cannot be published: a link that leads out of the
-// site or nowhere, a name that is no plain path. Files whose name begins with a
-// dot, and what is in such directories, are left out, but for .well-known.
+// Write writes a pack of a directory of an archive; "." is the whole archive. It
+// returns Unprocessable, with a message for users, if the site exceeds a limit or
+// cannot be published: if it has a link that is broken or leads out of the site, or
+// a name that is not a plain path. Files and directories whose name starts with a
+// dot are skipped, except .well-known.
 func Write(ctx context.Context, w io.Writer, from *archive.Reader, dir string, l Limits) (Stats, error) {
 	files, err := collect(from, dir, l)
 	if err != nil {
@@ -72,7 +72,7 @@ func Write(ctx context.Context, w io.Writer, from *archive.Reader, dir string, l
 	return out.stats, nil
 }
 
-// collect finds the files of the site, links among them as what they lead to.
+// collect returns the files of the site by path, with links resolved.
 func collect(from *archive.Reader, dir string, l Limits) (map[string]*archive.Entry, error) {
 	prefix := ""
 	if dir != "." {
@@ -111,14 +111,14 @@ func collect(from *archive.Reader, dir string, l Limits) (map[string]*archive.En
 	return files, nil
 }
 
-// plainPath reports whether a name leads to one place only, no matter who reads
-// it.
+// plainPath reports whether a name is a path that all programs interpret in the same
+// way.
 func plainPath(name string) bool {
 	return fs.ValidPath(name) && name != "." && len(name) <= 4096 && !strings.Contains(name, `\`) && !strings.ContainsFunc(name, unicode.IsControl)
 }
 
-// hidden reports whether a path has a name that starts with a dot: such files
-// are for programs and often secret.
+// hidden reports whether a path has a segment that starts with a dot, except
+// .well-known: such files are often secret.
 func hidden(name string) bool {
 	for part := range strings.SplitSeq(name, "/") {
 		if strings.HasPrefix(part, ".") && part != ".well-known" && part != "." && part != ".." {
@@ -128,7 +128,7 @@ func hidden(name string) bool {
 	return false
 }
 
-// follow returns the file that a name stands for, by way of links.
+// follow returns the file with a name, following links.
 func follow(from *archive.Reader, all map[string]*archive.Entry, name string) (*archive.Entry, error) {
 	at := name
 	for range maxHops {
@@ -188,7 +188,7 @@ type writer struct {
 	left    int64
 }
 
-// add writes a file, and its copies.
+// add writes a file and its compressed copies.
 func (w *writer) add(name string, f *archive.Entry) error {
 	size := f.Size
 	if size < 0 || w.limited && size > w.left {
@@ -215,7 +215,7 @@ func (w *writer) add(name string, f *archive.Entry) error {
 	if err != nil {
 		return broken(f, err)
 	}
-	if n != size { // what an archive says of itself need not be true
+	if n != size { // the size in the archive may be wrong
 		return errs.Unprocessable("The file %q of the artifacts has another size than the archive says", cut(f.Path))
 	}
 	head.Comment = hex.EncodeToString(sum.Sum(nil)[:16])
@@ -232,7 +232,7 @@ func header(dir, name string) *zip.FileHeader {
 	return &zip.FileHeader{Name: dir + name, Method: zip.Store, Modified: time.Unix(0, 0).UTC()}
 }
 
-// copies adds what is smaller by a tenth and more.
+// copies writes compressed copies that are smaller by at least a tenth.
 func (w *writer) copies(name string, content []byte) error {
 	for _, c := range []struct {
 		dir, suffix string
@@ -242,7 +242,7 @@ func (w *writer) copies(name string, content []byte) error {
 		{gzipDir, ".gz", func(to io.Writer) io.WriteCloser { return gzip.NewWriter(to) }},
 	} {
 		if w.names[name+c.suffix] != nil {
-			continue // the site brings its own
+			continue // the site contains a compressed copy
 		}
 		var small bytes.Buffer
 		z := c.make(&small)
@@ -266,7 +266,8 @@ func (w *writer) copies(name string, content []byte) error {
 	return nil
 }
 
-// compressible reports whether a file is some kind of text, judged by its name.
+// compressible reports whether a file has a content type that compresses well, by
+// its name.
 func compressible(name string) bool {
 	kind, _, _ := strings.Cut(Type(name), ";")
 	switch kind {
@@ -278,8 +279,8 @@ func compressible(name string) bool {
 	return strings.HasPrefix(kind, "text/")
 }
 
-// types are those that the tables of systems lack or disagree on: a site looks
-// the same wherever it is served.
+// types are content types that are missing or different in the tables of operating
+// systems. They make sites independent of the server.
 var types = map[string]string{
 	".html": "text/html; charset=utf-8", ".htm": "text/html; charset=utf-8", ".xhtml": "application/xhtml+xml",
 	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".mjs": "text/javascript; charset=utf-8",
@@ -294,7 +295,7 @@ var types = map[string]string{
 	".ogg": "audio/ogg", ".wav": "audio/wav", ".geojson": "application/geo+json", ".jsonld": "application/ld+json",
 }
 
-// Type is the content type of a file by its name; empty when that says nothing.
+// Type returns the content type of a file by its name, or "" if it is unknown.
 func Type(name string) string {
 	ext := strings.ToLower(path.Ext(name))
 	if kind, known := types[ext]; known {

@@ -3,8 +3,9 @@
 //
 // A rule is a line with a path, a target and a status: 301 (the default), 302, or
 // 200, which serves the target under the path. A path may have :placeholders for
-// segments and end in * for the rest; the target refers to them, to the rest as
-// :splat. The first matching rule applies.
+// segments and end in * for the remaining segments; the target may contain the
+// :placeholders, and :splat for the remaining segments. The first matching rule
+// applies.
 package redirect
 
 import (
@@ -16,29 +17,29 @@ import (
 )
 
 const (
-	// MaxSize is how many bytes of the file are read.
+	// MaxSize is the maximum size of the file in bytes.
 	MaxSize = 64 << 10
-	// MaxRules is how many rules count, the first ones.
+	// MaxRules is the maximum number of rules. Further rules are ignored.
 	MaxRules = 1000
 	maxParts = 25
 	maxPath  = 2048
 )
 
-// Rules are the rules of a site, in their order.
+// Rules are the rules of a site, in the order of the file.
 type Rules []Rule
 
-// Rule is one line.
+// Rule is one rule.
 type Rule struct {
 	Status int
-	host   string // of addresses on another domain than the site's; empty: any
+	host   string // host of the URLs that match; empty matches any host
 	scheme string
 	from   []string // segments
-	slash  bool     // the address ends in a slash
-	splat  bool     // the last segment is the rest
-	to     string   // a path or an address
+	slash  bool     // the path ends in a slash
+	splat  bool     // the last segment is *
+	to     string   // path or URL
 }
 
-// Fault is a line that is no rule.
+// Fault is the error of a line that is not a valid rule.
 type Fault struct {
 	Line int
 	Text string
@@ -46,7 +47,7 @@ type Fault struct {
 
 func (f Fault) String() string { return fmt.Sprintf("line %d: %s", f.Line, f.Text) }
 
-// Parse parses the file. Lines that are not rules are skipped and returned as
+// Parse parses the file. Lines that are not valid rules are skipped and returned as
 // faults.
 func Parse(file []byte) (Rules, []Fault) {
 	var rules Rules
@@ -137,8 +138,8 @@ func segments(path string) (parts []string, slash bool, fault string) {
 	return parts, slash, ""
 }
 
-// checkTarget refuses targets that would let the visitor choose the host, and
-// addresses that browsers read in different ways.
+// checkTarget returns a fault if visitors could choose the host of the target, or if
+// browsers parse the target in different ways.
 func (r *Rule) checkTarget() string {
 	if len(r.to) > maxPath || strings.ContainsFunc(r.to, func(c rune) bool { return c == '\\' || unicode.IsControl(c) }) {
 		return "the target is no plain address"
@@ -165,14 +166,14 @@ func (r *Rule) checkTarget() string {
 	return ""
 }
 
-// Target is where a rule leads.
+// Target is the target of a rule for a URL.
 type Target struct {
 	Status int
-	To     string // a path that begins with one slash, or an address
+	To     string // path that starts with one slash, or URL
 }
 
-// Find returns the target for an address: its scheme, its host and its decoded
-// path.
+// Find returns the target for the scheme, the host and the decoded path of a URL, or
+// false if no rule matches.
 func (rules Rules) Find(scheme, host, path string) (Target, bool) {
 	if len(rules) == 0 || len(path) > maxPath {
 		return Target{}, false
@@ -190,7 +191,7 @@ func (rules Rules) Find(scheme, host, path string) (Target, bool) {
 		if values, ok := r.match(parts); ok {
 			to := r.fill(values)
 			if strings.HasPrefix(to, "/") && strings.Trim(to, "/") == strings.Trim(path, "/") && r.host == "" {
-				continue // it leads to itself
+				continue // redirects to itself
 			}
 			return Target{r.Status, to}, true
 		}
@@ -198,7 +199,8 @@ func (rules Rules) Find(scheme, host, path string) (Target, bool) {
 	return Target{}, false
 }
 
-// match compares segments; a slash at the end makes no difference.
+// match matches the segments of a path, and returns the values of the placeholders.
+// It ignores a trailing slash.
 func (r *Rule) match(parts []string) (map[string]string, bool) {
 	var values map[string]string
 	set := func(name, value string) {
@@ -223,8 +225,8 @@ func (r *Rule) match(parts []string) (map[string]string, bool) {
 	return values, len(parts) == len(r.from)
 }
 
-// fill puts what was found into the target. Values are escaped, so that they
-// stay in the path.
+// fill replaces the placeholders in the target. Values are escaped, so that they
+// cannot change the host.
 func (r *Rule) fill(values map[string]string) string {
 	if len(values) == 0 || !strings.Contains(r.to, ":") {
 		return r.to
@@ -266,7 +268,7 @@ func (r *Rule) fill(values map[string]string) string {
 	return text
 }
 
-// escape keeps the slashes of a path and nothing else of its own.
+// escape escapes all special characters of a path except slashes.
 func escape(value string) string {
 	parts := strings.Split(value, "/")
 	for i, part := range parts {

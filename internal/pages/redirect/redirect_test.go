@@ -97,8 +97,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// FuzzParse holds that a target never leads to a host that the file does not
-// name, whatever the visitor asks for.
+// FuzzParse checks that a target never has a host that is not in the file, for any
+// requested path.
 func FuzzParse(f *testing.F) {
 	f.Add("/a/* /b/:splat 302", "/a//evil.example/x")
 	f.Add("/* https://example.org/:splat", "/@evil.example")

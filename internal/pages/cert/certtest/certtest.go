@@ -1,4 +1,4 @@
-// Package certtest makes certificates for tests.
+// Package certtest creates certificates for tests.
 package certtest
 
 import (
@@ -14,22 +14,22 @@ import (
 	"time"
 )
 
-// Authority signs certificates.
+// Authority is a certificate authority.
 type Authority struct {
 	t    testing.TB
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
-	up   string // PEM of those above it but the root
+	up   string // PEM of the intermediates above it, without the root
 	own  string
 }
 
-// Start is when the certificates of the tests begin to be valid.
+// Start returns the time from which the certificates of tests are valid.
 func Start() time.Time { return time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC) }
 
-// New makes its own authority.
+// New returns a new root authority.
 func New(t testing.TB) *Authority { return issue(t, nil, "Test Root") }
 
-// Below makes an authority that this one has signed.
+// Below returns a new intermediate authority, signed by a.
 func (a *Authority) Below(name string) *Authority { return issue(a.t, a, name) }
 
 func issue(t testing.TB, by *Authority, name string) *Authority {
@@ -50,18 +50,18 @@ func issue(t testing.TB, by *Authority, name string) *Authority {
 	return a
 }
 
-// Pool trusts the authority.
+// Pool returns a certificate pool with the authority.
 func (a *Authority) Pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.cert)
 	return pool
 }
 
-// PEM is the certificate of the authority itself.
+// PEM returns the certificate of the authority.
 func (a *Authority) PEM() string { return a.own }
 
-// Issue makes a certificate for names, which ends at a time, with the
-// authorities behind it but the root, and its key.
+// Issue returns a certificate for names that expires at a time, with its
+// intermediates, and its key.
 func (a *Authority) Issue(until time.Time, names ...string) (certificate, key string) {
 	a.t.Helper()
 	private := newKey(a.t)
@@ -72,7 +72,7 @@ func (a *Authority) Issue(until time.Time, names ...string) (certificate, key st
 	return a.IssueFor(private.Public(), Start(), until, names...), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 }
 
-// IssueFor is Issue for a key that someone else has.
+// IssueFor is like Issue, for an existing public key.
 func (a *Authority) IssueFor(public crypto.PublicKey, from, until time.Time, names ...string) (certificate string) {
 	a.t.Helper()
 	_, own := sign(a.t, &x509.Certificate{
