@@ -201,8 +201,8 @@ func (t Settings) String() string {
 	return fmt.Sprintf("https only: %t, unique domain: %t, primary domain: %q", t.HTTPSOnly, t.UniqueDomain, t.PrimaryDomain)
 }
 
-// uniqueLabel returns a random DNS label that cannot be guessed and is not the path
-// of a namespace.
+// uniqueLabel returns a DNS label with a random suffix, so that it cannot be guessed
+// and does not collide with a namespace.
 func uniqueLabel(name string) string {
 	name = strings.Trim(strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' {

@@ -41,8 +41,8 @@ type Fault string
 
 func (f Fault) Error() string { return string(f) }
 
-// Parse parses a chain in PEM format. It returns a Fault if the text has anything
-// but certificates, or if one of them is not issued by the next.
+// Parse parses a chain in PEM format. It returns a Fault if the text is not a list
+// of certificates, or if one of them is not issued by the next.
 func Parse(text string) (Chain, error) {
 	if len(text) > MaxSize {
 		return nil, Fault("is too long")
