@@ -21,18 +21,18 @@ import (
 	"svc/internal/pages/cert/certtest"
 )
 
-// issuer is an ACME server that looks at the challenge as the real ones do, and
-// believes all else. Its certificates last as long as it is told.
+// issuer is an ACME server for tests. It checks the HTTP challenge, but nothing
+// else.
 type issuer struct {
 	t     *testing.T
 	url   string
 	ca    *certtest.Authority
-	sites func() string // where challenges are answered
+	sites func() string // address of the server that responds to challenges
 	now   func() time.Time
 
 	mu     sync.Mutex
 	life   time.Duration
-	deaf   bool // it finds no challenge
+	deaf   bool // the check of challenges fails
 	orders []*order
 }
 
@@ -54,7 +54,7 @@ func (i *issuer) set(life time.Duration, deaf bool) {
 	i.life, i.deaf = life, deaf
 }
 
-// issued is how many certificates there have been.
+// issued returns the number of issued certificates.
 func (i *issuer) issued() (n int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -72,7 +72,7 @@ func (i *issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer i.mu.Unlock()
 	var sent struct{ Payload string }
 	body, _ := io.ReadAll(r.Body)
-	_ = json.Unmarshal(body, &sent) // asking for a nonce sends nothing
+	_ = json.Unmarshal(body, &sent) // requests for a nonce have no body
 	payload, _ := base64.RawURLEncoding.DecodeString(sent.Payload)
 	var what string
 	var n int
@@ -145,7 +145,7 @@ func (i *issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// looks asks the domain for the answer to a challenge.
+// looks checks the response of a domain to a challenge.
 func (i *issuer) looks(domain, token string) bool {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, i.sites())
@@ -159,7 +159,7 @@ func (i *issuer) looks(domain, token string) bool {
 	return err == nil && res.StatusCode == http.StatusOK && strings.HasPrefix(string(text), token+".")
 }
 
-// TestAutomatic has certificates issued and renewed.
+// TestAutomatic checks that certificates are issued and renewed.
 func TestAutomatic(t *testing.T) {
 	t.Parallel()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
@@ -232,9 +232,9 @@ func TestAutomatic(t *testing.T) {
 			t.Errorf("%d certificates were issued, want 3", i.issued())
 		}
 
-		// What is sealed is sealed again, and still good.
+		// Key rotation reseals the values, and they can still be opened.
 		n, err := s.RotateKey(t.Context())
-		if err != nil || n < 3 { // the key of the domain, that of the account, and what else the client keeps
+		if err != nil || n < 3 { // the keys of the domain and the account, and other data of the client
 			t.Errorf("%d values were sealed anew: %v", n, err)
 		}
 		var sealed []string
@@ -255,7 +255,7 @@ func TestAutomatic(t *testing.T) {
 		if err := rows.Err(); err != nil || len(sealed) < 3 {
 			t.Errorf("%d values: %v", len(sealed), err)
 		}
-		s.Check(t, apptest.Call{Do: "PUT " + at + "/www.example.org", As: root, JSON: `{"auto_ssl_enabled":true}`, Status: 200}) // drops what is known
+		s.Check(t, apptest.Call{Do: "PUT " + at + "/www.example.org", As: root, JSON: `{"auto_ssl_enabled":true}`, Status: 200}) // drops the cache
 		secure()
 		later(5 * day)
 		tries(7, "by the same account")

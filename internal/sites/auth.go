@@ -23,11 +23,10 @@ import (
 //	shared host, /auth         seals the code for the origin of the site and the challenge
 //	site, /-/pages/auth        opens it, redeems the code, sets the session cookie
 //
-// The owner of a custom domain can see and send everything that goes to that
-// domain, and can make visitors follow links. So the state is bound to the
-// origin, to the challenge and to the browser, and what a domain is handed
-// opens nothing but a session on the same origin, in the browser that has the
-// verifier.
+// The owner of a custom domain can read and forge all requests to that domain, and
+// can make visitors follow links. Therefore the state is bound to the origin, to the
+// challenge and to the browser, and the sealed code that a domain receives can only
+// be used for a session on the same origin, in the browser that has the verifier.
 
 const (
 	authPath     = "/-/pages/auth" // on each site
@@ -37,37 +36,37 @@ const (
 	maxBack      = 1500
 )
 
-// ClientID names the application by which visitors sign in.
+// ClientID returns the client ID of the OAuth application by which visitors sign in.
 func (d *Handler) ClientID() string { return d.Name + "-pages" }
 
-// CallbackURL is the redirect URI of that application, on the shared host.
+// CallbackURL returns the redirect URI of that application, on the shared host.
 func (d *Handler) CallbackURL() string { return d.Pages.Place.Below("projects") + callbackPath }
 
-// Scopes are the scopes of that application.
+// Scopes returns the scopes of that application.
 func (d *Handler) Scopes() []string { return []string{"openid"} }
 
-// state is what is carried through the sign-in, sealed.
+// state is the OAuth state parameter. It is sealed.
 type state struct {
 	Origin    string    `json:"o"` // of the site
-	Back      string    `json:"b"` // the path that the visitor asked for
+	Back      string    `json:"b"` // the requested path
 	Challenge string    `json:"c"` // of the verifier in the cookie of the site
-	Browser   string    `json:"n"` // digest of the cookie of the shared host; empty before that host was visited
+	Browser   string    `json:"n"` // digest of the cookie of the shared host; empty before the first request to that host
 	At        time.Time `json:"t"`
 }
 
-// Places under which values are sealed. One that was sealed for a place cannot
-// be opened for another.
+// The places for which values are sealed. A value that was sealed for one place
+// cannot be opened for another.
 const (
-	requestPlace = "pages_request" // a state on its way to the shared host
-	statePlace   = "pages_state"   // a state on its way through the sign-in
+	requestPlace = "pages_request" // state in the request to the shared host
+	statePlace   = "pages_state"   // state in the authorization request and after it
 )
 
 func sessionPlace(host string) string           { return "pages_session/" + host }
 func verifierPlace(host string) string          { return sessionPlace(host) + "/verifier" }
 func codePlace(origin, challenge string) string { return "pages_code/" + challenge + "/" + origin }
 
-// cookie is the name of a cookie. Over TLS it has the prefix that keeps other
-// hosts of the domain from setting it.
+// cookie returns the name of a cookie. Over TLS it has the prefix __Host-, so that
+// other hosts of the domain cannot set it.
 func (d *Handler) cookie(r *http.Request, name string) string {
 	name = "_" + d.Name + "_pages" + name
 	if d.Secure(r) {
@@ -76,8 +75,8 @@ func (d *Handler) cookie(r *http.Request, name string) string {
 	return name
 }
 
-// origin is the origin of a site as its visitors reach it. A port that is not
-// configured is left out: the Host header is the client's to choose.
+// origin returns the origin of a site in the browser. It contains only a configured
+// port, because clients can send any port in the Host header.
 func (d *Handler) origin(r *http.Request) string {
 	place, name := d.Pages.Place, hostName(r.Host)
 	if label, below := strings.CutSuffix(name, "."+place.Host()); below && (place.Secure() || !d.Secure(r)) {
@@ -98,7 +97,7 @@ func (d *Handler) origin(r *http.Request) string {
 	return scheme + name + port
 }
 
-// begin sends a visitor to the shared host, on the way to the sign-in.
+// begin starts the sign-in of a visitor with a redirect to the shared host.
 func (d *Handler) begin(w http.ResponseWriter, r *http.Request, host string) error {
 	w.Header().Set("Cache-Control", "no-store")
 	origin := d.origin(r)
@@ -110,7 +109,8 @@ func (d *Handler) begin(w http.ResponseWriter, r *http.Request, host string) err
 	if len(back) > maxBack {
 		back = "/"
 	}
-	// A second tab uses the verifier of the first, so that both can end.
+	// A second tab uses the verifier of the first, so that the sign-in can be
+	// completed in both.
 	verifier := d.unsealCookie(r, "_state", verifierPlace(host))
 	if verifier == "" {
 		verifier = secret.Token("") + secret.Token("")
@@ -124,7 +124,7 @@ func (d *Handler) begin(w http.ResponseWriter, r *http.Request, host string) err
 	return nil
 }
 
-// shared answers on the host that all sites share.
+// shared handles requests to the host that all sites share.
 func (d *Handler) shared(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Referrer-Policy", "no-referrer")
@@ -137,7 +137,7 @@ func (d *Handler) shared(w http.ResponseWriter, r *http.Request) error {
 	return errs.NotFound("")
 }
 
-// authorize binds a request to the browser and sends the visitor to the
+// authorize binds the state to the browser and redirects the visitor to the
 // instance.
 func (d *Handler) authorize(w http.ResponseWriter, r *http.Request) error {
 	s, err := d.open(r.FormValue("request"), requestPlace)
@@ -162,9 +162,9 @@ func (d *Handler) authorize(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// handOver passes a visitor on to the site where the sign-in began, with the
-// code sealed for that site. The origin is taken from the sealed state alone,
-// and only the browser that began is redirected.
+// handOver redirects the visitor to the site where the sign-in started, with the
+// code sealed for that site. The origin is read only from the sealed state, and only
+// the browser that started the sign-in is redirected.
 func (d *Handler) handOver(w http.ResponseWriter, r *http.Request) error {
 	s, err := d.open(r.FormValue("state"), statePlace)
 	if err != nil {
@@ -182,7 +182,7 @@ func (d *Handler) handOver(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// finish ends the sign-in on the site: the code becomes a session.
+// finish completes the sign-in on the site: it exchanges the code for a session.
 func (d *Handler) finish(w http.ResponseWriter, r *http.Request, host string) error {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Referrer-Policy", "no-referrer")
@@ -227,7 +227,8 @@ func (d *Handler) seal(s state, place string) (string, error) {
 	return d.Keys.Seal(text, place), nil
 }
 
-// open reads a state that was sealed for the place at most stateTime ago.
+// open opens a state that was sealed for the place at most stateTime ago. It returns
+// Invalid for any other text.
 func (d *Handler) open(sealed, place string) (*state, error) {
 	broken := errs.Invalid("the state of the sign-in is broken or too old")
 	text, err := d.Keys.Open(sealed, place)
@@ -254,8 +255,8 @@ func (d *Handler) setCookie(w http.ResponseWriter, r *http.Request, name, value 
 	http.SetCookie(w, c)
 }
 
-// unsealCookie is the value of a cookie that was sealed for the place; empty
-// when there is no such cookie.
+// unsealCookie returns the value of a cookie that was sealed for the place, or "" if
+// there is no such cookie.
 func (d *Handler) unsealCookie(r *http.Request, name, place string) string {
 	sealed, err := r.Cookie(d.cookie(r, name))
 	if err != nil {
@@ -268,7 +269,8 @@ func (d *Handler) unsealCookie(r *http.Request, name, place string) string {
 	return string(value)
 }
 
-// localPath makes sure that an address stays on its host.
+// localPath returns a path, or "/" if a browser could interpret it as a URL of
+// another host.
 func localPath(text string) string {
 	if !strings.HasPrefix(text, "/") || strings.HasPrefix(text, "//") || strings.HasPrefix(text, `/\`) {
 		return "/"

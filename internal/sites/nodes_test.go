@@ -15,8 +15,8 @@ import (
 	"svc/internal/waittest"
 )
 
-// TestNodes shows what one node publishes, from a bucket, on another one: new
-// versions and new certificates within a second. On SQLite there is one node.
+// TestNodes checks that a node serves new versions and certificates that another
+// node has published to a bucket within a second. SQLite supports only one node.
 func TestNodes(t *testing.T) {
 	t.Parallel()
 	bucket := blobtest.S3(t)
@@ -46,7 +46,7 @@ func TestNodes(t *testing.T) {
 		here.Publish(t, id, map[string]string{"public/index.html": "Second"})
 		soon(t, "the second version", func() bool { return shows(t, c, "http://www.example.org/", "Second") })
 
-		for range 2 { // the first one, and another one
+		for range 2 { // the first certificate and a new one
 			ca := certtest.New(t)
 			certificate, key := ca.Issue(here.Clock.Now().AddDate(0, 1, 0), "www.example.org")
 			here.Check(t, apptest.Call{Do: "PUT " + at + "/www.example.org", As: root, Status: 200, JSON: fmt.Sprintf(`{"certificate":%q,"key":%q}`, certificate, key)})
@@ -68,7 +68,7 @@ func TestNodes(t *testing.T) {
 	})
 }
 
-// shows reports whether an address can be had and shows a text.
+// shows reports whether the response of a URL contains a text.
 func shows(t *testing.T, c *http.Client, address, want string) bool {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
@@ -85,7 +85,7 @@ func shows(t *testing.T, c *http.Client, address, want string) bool {
 	return res.StatusCode == http.StatusOK && string(text[:n]) == want
 }
 
-// soon waits for what another node has to show; a second is usual.
+// soon waits for a change by another node, which usually takes at most one second.
 func soon(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	began := time.Now()

@@ -7,8 +7,7 @@ import (
 	"strconv"
 )
 
-// problem shows a page of our own: where there is no site, or it has none for
-// this.
+// problem responds with a default error page.
 func problem(w http.ResponseWriter, r *http.Request, status int) {
 	text := map[int]string{
 		http.StatusNotFound:         "The page does not exist, or you don't have access to it.",

@@ -13,7 +13,7 @@ import (
 	"svc/internal/pages/pack"
 )
 
-// show answers with a file of the site, or leads to another one.
+// show responds with a file of the site or with a redirect.
 func (v *visit) show() error {
 	path, ok := plain(v.r)
 	if !ok {
@@ -32,8 +32,8 @@ func (v *visit) show() error {
 	return s.answer(path, rest)
 }
 
-// plain returns the path of a request, unless it is one that different readers
-// take for different places.
+// plain returns the path of a request. It returns false if programs could interpret
+// the path in different ways.
 func plain(r *http.Request) (string, bool) {
 	path := r.URL.Path
 	if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, "\\\x00") {
@@ -52,17 +52,17 @@ func plain(r *http.Request) (string, bool) {
 	return path, true
 }
 
-// site is a visit to a version of a site.
+// site is a request to a version of a site.
 type site struct {
 	*visit
 	content *pages.Content
 	version *pages.Version
-	base    string // where it begins on the host
+	base    string // path of the site on the host
 }
 
-// answer finds what to show under a path: rest is what follows the base.
+// answer responds to a request for a path; rest is the path below the base.
 func (s *site) answer(path, rest string) error {
-	if rest == "" { // links on the page would lead beside the site
+	if rest == "" { // relative links on the page would lead out of the site
 		return s.toSlash()
 	}
 	if f, slash := s.find(rest); f != nil {
@@ -92,8 +92,8 @@ func (s *site) answer(path, rest string) error {
 	return err
 }
 
-// find returns the file of a path; slash says that the path is one of a
-// directory that has an index.
+// find returns the file for a path. slash reports whether the path is a directory
+// with an index, without a trailing slash.
 func (s *site) find(rest string) (f *pack.File, slash bool) {
 	name := strings.TrimPrefix(rest, "/")
 	if name == "" || strings.HasSuffix(name, "/") {
@@ -108,7 +108,7 @@ func (s *site) find(rest string) (f *pack.File, slash bool) {
 	return s.content.Find(name + ".html"), false
 }
 
-// rewritten is the file that a rule shows under another address.
+// rewritten returns the file that a rule with status 200 serves.
 func (s *site) rewritten(to string) *pack.File {
 	u, err := url.Parse(to)
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *site) toSlash() error {
 	return s.leave(s.r.URL.EscapedPath()+"/"+query(s.r), http.StatusFound)
 }
 
-// file sends a file, compressed if the visitor takes that.
+// file sends a file, compressed if the client accepts it.
 func (s *site) file(f *pack.File, status int) error {
 	h := s.w.Header()
 	kind := pack.Type(f.Name)
@@ -157,7 +157,7 @@ func (s *site) file(f *pack.File, status int) error {
 		h["Content-Length"] = []string{strconv.FormatInt(part.Size, 10)}
 		s.w.WriteHeader(status)
 		if s.r.Method != http.MethodHead {
-			_, _ = io.Copy(s.w, body) // a visitor who leaves is no fault
+			_, _ = io.Copy(s.w, body) // fails if the client disconnects
 		}
 		return nil
 	}
@@ -166,7 +166,7 @@ func (s *site) file(f *pack.File, status int) error {
 	return nil
 }
 
-// Values of headers that are the same for many answers.
+// Header values that many responses share.
 var (
 	cacheAll   = []string{"max-age=600"}
 	cacheOwn   = []string{"private, no-cache"}
@@ -174,8 +174,8 @@ var (
 	varyCookie = []string{"Cookie"}
 )
 
-// encoded returns the compressed copy that suits the visitor best. Parts of a
-// file are those of the file itself.
+// encoded returns the compressed copy that the client prefers, with its content
+// coding. It returns nil for range requests, which refer to the uncompressed file.
 func (s *site) encoded(f *pack.File) (*pack.Part, string) {
 	accept := s.r.Header.Get("Accept-Encoding")
 	if accept == "" || s.r.Header.Get("Range") != "" {

@@ -22,7 +22,7 @@ import (
 	"svc/internal/user"
 )
 
-// Deps are the dependencies.
+// Deps are the dependencies of the handler.
 type Deps struct {
 	Pages *pages.Service
 	OAuth *oauth.Service
@@ -32,11 +32,11 @@ type Deps struct {
 	Now   func() time.Time
 
 	Name     string // of the service
-	External string // its address, where visitors sign in
-	// Default is the certificate for all hosts below the one of the sites; nil
-	// without one.
+	External string // URL of the instance, where visitors sign in
+	// Default returns the certificate for all subdomains of the Pages domain; nil if
+	// there is none.
 	Default func() (*tls.Certificate, error)
-	// Secure reports whether a request came over TLS, be it to a proxy of ours.
+	// Secure reports whether a request came over TLS, also to a trusted proxy.
 	Secure func(r *http.Request) bool
 }
 
@@ -46,8 +46,8 @@ type Handler struct{ Deps }
 // New returns a Handler.
 func New(d Deps) *Handler { return &Handler{d} }
 
-// TLS returns the TLS configuration: each host has its own certificate, which is
-// looked up at each handshake.
+// TLS returns the TLS configuration. The certificate of the host is looked up at
+// each handshake.
 func (d *Handler) TLS() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, GetCertificate: d.certificate}
 }
@@ -70,7 +70,7 @@ func (d *Handler) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, err
 	return d.Default()
 }
 
-// hostName is the name of a host without its port, in lower case.
+// hostName returns a host without its port, in lower case.
 func hostName(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -81,7 +81,7 @@ func hostName(host string) string {
 // ServeHTTP implements http.Handler.
 func (d *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	err := d.serve(w, r)
-	if errs.Is(err, errs.KindInvalid) { // only the sign-in refuses its input
+	if errs.Is(err, errs.KindInvalid) { // only the sign-in returns it
 		err = d.Users.FailedToken(r.Context(), httpreq.IP(r), err)
 	}
 	if err != nil {
@@ -94,8 +94,8 @@ type visit struct {
 	d     *Handler
 	w     http.ResponseWriter
 	r     *http.Request
-	host  string // without its port
-	below bool   // the host is below the one of all sites
+	host  string // without the port
+	below bool   // the host is a subdomain of the Pages domain
 	match pages.Match
 	route *pages.Route
 }
@@ -117,8 +117,8 @@ func (d *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	v := &visit{d: d, w: w, r: r, host: name, below: strings.HasSuffix(name, "."+d.Pages.Place.Host()), match: match}
-	// That a custom domain shows a site is no secret, and the sign-in there may
-	// need TLS.
+	// This redirect does not reveal a private site: the existence of a site on a
+	// custom domain is public. The sign-in on the domain may need TLS.
 	if !v.below && len(match.Routes) > 0 && match.Routes[0].HTTPS && !d.Secure(r) {
 		return v.toHTTPS()
 	}
@@ -128,10 +128,10 @@ func (d *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 	return v.answer()
 }
 
-// answer shows the first of the sites that the visitor may see. Below the host
-// of all sites nothing reports whether there is a private site: visitors sign
-// in for what does not exist as well, and what they may not see then is not
-// there.
+// answer serves the first of the sites that the visitor may see. On subdomains of
+// the Pages domain, responses do not reveal whether a private site exists: visitors
+// must sign in for sites that do not exist too, and get NotFound for sites that they
+// may not see.
 func (v *visit) answer() error {
 	for _, route := range v.match.Routes {
 		v.route = route
@@ -163,9 +163,10 @@ func (v *visit) answer() error {
 	return v.missing()
 }
 
-// missing answers for a path where there is nothing. It could be that of a
-// private site, so that anonymous visitors sign in first. NotFound for others, on
-// custom domains, and on a host whose sites are all open and hold the path.
+// missing responds to a request for a path that does not exist. The path could be in
+// a private site, so anonymous visitors must sign in first. It returns NotFound for
+// signed-in visitors, on custom domains, and if all sites of the host are public and
+// one of them contains the path.
 func (v *visit) missing() error {
 	open := len(v.match.Routes) > 0 && !v.match.Private
 	if !v.below || open || v.route != nil && v.route.Base != "" {
@@ -181,7 +182,7 @@ func (v *visit) missing() error {
 	return errs.NotFound("")
 }
 
-// toHTTPS sends a visitor to the same address over TLS.
+// toHTTPS redirects to the same URL over TLS.
 func (v *visit) toHTTPS() error {
 	place := v.d.Pages.Place
 	port := place.TLSPort
@@ -201,7 +202,7 @@ func query(r *http.Request) string {
 	return "?" + r.URL.RawQuery
 }
 
-// escapedBelow is the path of a request below a base, as it was sent.
+// escapedBelow returns the escaped path of a request below a base.
 func escapedBelow(r *http.Request, base string) string {
 	path := r.URL.EscapedPath()
 	for range strings.Count(base, "/") {
@@ -211,14 +212,15 @@ func escapedBelow(r *http.Request, base string) string {
 	return path
 }
 
-// leave sends a visitor on.
+// leave redirects to a URL.
 func (v *visit) leave(to string, status int) error {
 	v.w.Header().Set("Location", to)
 	v.w.WriteHeader(status)
 	return nil
 }
 
-// visitor is who has signed in on this host, no one when that is over.
+// visitor returns the user who is signed in on this host. The actor is anonymous
+// without a session, or if the session has expired.
 func (d *Handler) visitor(r *http.Request, host string) (actor.Actor, error) {
 	token := d.unsealCookie(r, "", sessionPlace(host))
 	if token == "" {
@@ -232,7 +234,7 @@ func (d *Handler) visitor(r *http.Request, host string) (actor.Actor, error) {
 	return by, err
 }
 
-// refuse answers with a page. What a visitor may not see is not there.
+// refuse responds with an error page. Its status is 404 also without permission.
 func (d *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	status := http.StatusInternalServerError
 	if refused, ok := errors.AsType[limit.Refused](err); ok {
@@ -253,7 +255,7 @@ func (d *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	if status == http.StatusInternalServerError {
 		if errors.Is(err, context.Canceled) {
-			return // there is no one to answer
+			return // the client has disconnected
 		}
 		d.Log.ErrorContext(r.Context(), "a site could not be shown", "host", r.Host, "path", r.URL.Path, "error", err)
 	}

@@ -19,15 +19,15 @@ import (
 
 const root = apptest.RootToken
 
-// visit is a request to a site and what is expected of the answer.
+// visit is a request to a site with the expected response.
 type visit struct {
 	name   string
-	at     string // address; without a scheme: http
+	at     string // URL; without a scheme it is http
 	method string
 	header map[string]string
 	status int
-	want   string            // the body holds it
-	has    map[string]string // headers; "-" is absent
+	want   string            // text that the body contains
+	has    map[string]string // headers; "-" if the header must not exist
 }
 
 func (v visit) do(t *testing.T, c *http.Client) *http.Response {
@@ -43,7 +43,7 @@ func (v visit) do(t *testing.T, c *http.Client) *http.Response {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The transport would ask for gzip by itself and unpack it.
+	// Otherwise the transport would request gzip and decompress it.
 	r.Header.Set("Accept-Encoding", "identity")
 	for name, value := range v.header {
 		r.Header.Set(name, value)
@@ -77,7 +77,7 @@ func (v visit) do(t *testing.T, c *http.Client) *http.Response {
 	return res
 }
 
-// newProject makes a project whose site is on the host of its namespace.
+// newProject creates a project whose site is on the host of its namespace.
 func newProject(t *testing.T, s *apptest.Server, token, body string) int64 {
 	t.Helper()
 	var made struct{ ID int64 }
@@ -86,8 +86,8 @@ func newProject(t *testing.T, s *apptest.Server, token, body string) int64 {
 	return made.ID
 }
 
-// TestUniqueDomains makes projects with and without the default, and one that is
-// the site of its namespace.
+// TestUniqueDomains creates projects with and without a unique domain by default,
+// and the project with the site of a namespace.
 func TestUniqueDomains(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -283,7 +283,7 @@ func TestHosts(t *testing.T) {
 	}, apptest.Pages)
 }
 
-// testCertificates changes the certificate of www.example.org while it is used.
+// testCertificates changes the certificate of www.example.org while it is in use.
 func testCertificates(t *testing.T, s *apptest.Server) {
 	one, two := certtest.New(t), certtest.New(t)
 	put := func(ca *certtest.Authority) {
@@ -339,7 +339,7 @@ func TestPrivateSite(t *testing.T) {
 			t.Errorf("carl ends at %s: %s", last, got)
 		}
 		t.Run("what is not begun here", func(t *testing.T) {
-			// A link that another browser began ends nowhere.
+			// A sign-in that another browser started is rejected.
 			began := request(t, s.Browser(t), "http://alice.pages.test/site/")
 			state := began.Query().Get("state")
 			back := visit{at: began.String(), status: 303}.do(t, carl).Header.Get("Location")
@@ -375,7 +375,7 @@ func (v visit) status0(t *testing.T, c *http.Client) int {
 	return res.StatusCode
 }
 
-// follow goes where a browser would, and gives what is there.
+// follow follows redirects like a browser, and returns the last body and URL.
 func follow(t *testing.T, c *http.Client, at string) (text, last string) {
 	t.Helper()
 	for range 20 {
@@ -402,7 +402,7 @@ func follow(t *testing.T, c *http.Client, at string) (text, last string) {
 	return "", ""
 }
 
-// signIn signs a user in at the server itself.
+// signIn signs a user in at the instance.
 func signIn(t *testing.T, s *apptest.Server, c *http.Client, name string) {
 	t.Helper()
 	page, _ := follow(t, c, s.URL+"/users/sign_in")

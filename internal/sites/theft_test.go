@@ -16,8 +16,8 @@ import (
 	"svc/internal/app/apptest"
 )
 
-// walk follows redirects until stop accepts the next address, and gives that
-// address. It gives an empty one when an answer leads nowhere, with its status.
+// walk follows redirects until stop accepts the next URL, and returns that URL. If a
+// response is not a redirect, it returns nil and the status.
 func walk(t *testing.T, c *http.Client, at string, stop func(*url.URL) bool) (next *url.URL, status int) {
 	t.Helper()
 	for range 10 {
@@ -54,7 +54,7 @@ func onHost(host string) func(*url.URL) bool {
 	return func(u *url.URL) bool { return u.Host == host }
 }
 
-// request is the authorization request that a visit to a site leads to.
+// request returns the URL of the authorization request to which a site redirects.
 func request(t *testing.T, c *http.Client, site string) *url.URL {
 	t.Helper()
 	u, status := walk(t, c, site, atPath("/oauth/authorize"))
@@ -72,8 +72,8 @@ func with(u *url.URL, name, value string) string {
 	return v.String()
 }
 
-// TestPagesSignInTheft is the owner of a custom domain who wants to be a visitor
-// of other sites in the name of a user who only follows a link.
+// TestPagesSignInTheft checks that the owner of a custom domain cannot get a session
+// on other sites as a user who follows a link.
 func TestPagesSignInTheft(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -113,7 +113,7 @@ func TestPagesSignInTheft(t *testing.T) {
 			if to, _ := walk(t, victim, link, onHost("evil.example.org")); to != nil {
 				t.Errorf("a request that another browser began is passed on to the custom domain: %s", to)
 			}
-			// Even the code as the shared host gets it, which no one else sees.
+			// Not even the code that only the shared host receives can be used.
 			back, status := walk(t, victim, link, onHost("projects.pages.test"))
 			if back == nil {
 				t.Fatalf("no code: %d", status)
@@ -126,7 +126,7 @@ func TestPagesSignInTheft(t *testing.T) {
 		})
 		t.Run("a code that was relayed to another site", func(t *testing.T) {
 			attacker := s.Browser(t)
-			mine := request(t, attacker, site) // the cookie of the verifier is in the attacker's browser
+			mine := request(t, attacker, site) // the attacker's browser has the cookie with the verifier
 			link := with(request(t, attacker, domain), "code_challenge", mine.Query().Get("code_challenge"))
 			stolen, _ := walk(t, victim, link, onHost("evil.example.org"))
 			if stolen != nil {
@@ -137,7 +137,8 @@ func TestPagesSignInTheft(t *testing.T) {
 		t.Run("what the custom domain gets is good there alone", func(t *testing.T) {
 			attacker := s.Browser(t)
 			mine := request(t, attacker, site)
-			// The victim goes all of the way from the link that the attacker was given at first.
+			// The victim follows all redirects from the first link that the attacker
+			// got.
 			first := visit{at: domain, status: 302}.do(t, attacker).Header.Get("Location")
 			got, status := walk(t, victim, first, onHost("evil.example.org"))
 			if got == nil {
@@ -162,7 +163,7 @@ func TestPagesSignInTheft(t *testing.T) {
 			}
 		})
 		t.Run("a sign-in of somebody else", func(t *testing.T) {
-			// Bob must not become mallory by a link: login CSRF.
+			// A link must not sign bob in as mallory (login CSRF).
 			attacker := s.Browser(t)
 			signIn(t, s, attacker, "mallory")
 			end, status := walk(t, attacker, domain, atPath("/-/pages/auth"))
@@ -206,15 +207,15 @@ func TestPagesSignInTheft(t *testing.T) {
 				t.Errorf("revoke: %d", res.StatusCode)
 			}
 		})
-		// After all of that the visitor still gets in.
+		// The visitor can still sign in afterwards.
 		if got, last := follow(t, victim, site); last != site || !strings.Contains(got, "Members only") {
 			t.Errorf("bob ends at %s: %s", last, got)
 		}
 	}, apptest.Pages)
 }
 
-// TestPrivateSiteOracle asks whether private sites exist: the answers are the
-// same as for sites that do not.
+// TestPrivateSiteOracle checks that responses do not reveal whether a private site
+// exists.
 func TestPrivateSiteOracle(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -229,7 +230,7 @@ func TestPrivateSiteOracle(t *testing.T) {
 		publish(alice, `{"path":"secret","visibility":"private","pages_access_level":"private"}`, map[string]string{"public/index.html": "Secret"})
 		unique := publish(alice, `{"path":"unique","visibility":"private","pages_access_level":"private"}`, map[string]string{"public/index.html": "Unique"})
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("PATCH /projects/%d/pages", unique), As: alice, JSON: `{"pages_unique_domain_enabled":true,"pages_https_only":true}`, Status: 200})
-		// The site of bob's namespace is open and has a page for missing files.
+		// The site of bob's namespace is public and has a 404 page.
 		publish(bob, `{"path":"bob.pages.test","visibility":"public","pages_access_level":"public"}`,
 			map[string]string{"public/index.html": "Open", "public/404.html": "Bob has no such page", "public/a.html": "A"})
 		publish(bob, `{"path":"secret","visibility":"private","pages_access_level":"private"}`, map[string]string{"public/index.html": "Secret", "public/404.html": "Secret"})
@@ -251,7 +252,7 @@ func TestPrivateSiteOracle(t *testing.T) {
 			}
 			to, _, _ := strings.Cut(res.Header.Get("Location"), "?")
 			if to != "" {
-				body = nil // a link with a sealed value
+				body = nil // it contains a link with a sealed value
 			}
 			names := slices.Sorted(maps.Keys(res.Header))
 			return fmt.Sprintf("%d %s %v %s", res.StatusCode, to, names, body)
@@ -259,7 +260,7 @@ func TestPrivateSiteOracle(t *testing.T) {
 		carl := s.Browser(t)
 		signIn(t, s, carl, "carl")
 		for _, host := range []string{"alice.pages.test", "bob.pages.test", "nobody.pages.test"} {
-			follow(t, carl, "http://"+host+"/missing/") // a session on the host
+			follow(t, carl, "http://"+host+"/missing/") // creates a session on the host
 		}
 		for name, c := range map[string]*http.Client{"anonymous": nil, "a user who is not a member": carl} {
 			t.Run(name, func(t *testing.T) {
@@ -279,7 +280,7 @@ func TestPrivateSiteOracle(t *testing.T) {
 				}
 			})
 		}
-		// Nor is it said whether a namespace has any site.
+		// Responses do not reveal whether a namespace has any site.
 		if got, want := look(t, s.Browser(t), "alice.pages.test/secret/"), look(t, s.Browser(t), "nobody.pages.test/secret/"); got != want {
 			t.Errorf("a private site answers %s, a host without any %s", got, want)
 		}
