@@ -1,8 +1,8 @@
 // Package blob stores objects in a directory or in an S3 bucket, behind one
 // interface.
 //
-// Objects are written atomically: a Put that fails or is interrupted leaves
-// nothing, and a Put that succeeded survives a crash and a power failure.
+// Objects are written atomically and durably: a Put that fails or is interrupted
+// changes nothing, and a Put that succeeded survives a crash and a power failure.
 package blob
 
 import (
@@ -18,68 +18,68 @@ import (
 	"svc/internal/errs"
 )
 
-// Store is a place for objects. Every method but Close may be called by many
-// goroutines at once; of several Puts of one key the last to finish wins,
-// whole.
+// Store stores objects by key. All methods except Close are safe for concurrent use.
+// If several Puts write one key, the last to finish replaces the others.
 //
-// Every method returns Invalid for a key that CheckKey refuses, and
-// Unavailable when a remote store does not answer.
+// All methods return Invalid for a key that CheckKey rejects, and Unavailable if a
+// remote store does not respond.
 type Store interface {
-	// Put stores what r gives until io.EOF and returns its size. It replaces an
-	// object that was there. An error of r, or an end of ctx before all is sent,
-	// leaves things as they were. It returns Invalid when the size is not the one
-	// in the options, and Conflict when the key is a directory of another key (or
-	// the other way round) and the store cannot hold both.
+	// Put stores the data of r until io.EOF and returns its size. It replaces an
+	// existing object. If r returns an error, or ctx ends before all data is sent,
+	// nothing changes. It returns Invalid if the size differs from the options, and
+	// Conflict if the key is a directory of another key (or vice versa) and the
+	// store does not support that.
 	Put(ctx context.Context, key string, r io.Reader, o Options) (int64, error)
 
-	// Get opens an object for reading, from any place in it; ctx must last
-	// until the object is closed. It returns NotFound. A Read returns
-	// Precondition rather than mix the object with one that replaced it.
+	// Get opens an object for reading and seeking. ctx must not end before the
+	// object is closed. It returns NotFound if the object does not exist. Read
+	// returns Precondition if the object was replaced and cannot be read any more.
 	Get(ctx context.Context, key string) (*Object, error)
 
-	// GetRange opens length bytes from offset, or all to the end when length
-	// is negative; there may be fewer. It costs a remote store one request
-	// where Get and Seek cost two. It returns NotFound.
+	// GetRange opens at most length bytes from offset, or all bytes to the end if
+	// length is negative. It needs one request to a remote store, where Get with
+	// Seek needs two. It returns NotFound if the object does not exist.
 	GetRange(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error)
 
-	// Stat describes an object. It returns NotFound.
+	// Stat returns the description of an object, or NotFound.
 	Stat(ctx context.Context, key string) (Info, error)
 
-	// Delete removes an object; one that is not there is no error.
+	// Delete deletes an object. It is not an error if the object does not exist.
 	Delete(ctx context.Context, key string) error
 
-	// List returns the objects whose keys start with prefix, in the order of the
-	// keys' bytes. Their ContentType is empty. It ends after an error. A disk reads
-	// a directory whole, so give keys parts that spread them.
+	// List returns the objects whose keys start with prefix, in the byte order of
+	// the keys, without ContentType. It ends after an error. A store on disk reads
+	// whole directories, so keys should be spread over several directories.
 	List(ctx context.Context, prefix string) iter.Seq2[Info, error]
 
-	// URL returns an address from which anyone can read the object for a while,
-	// without asking us. It does not look whether the object is there. It returns
-	// NotAllowed when the store has no such addresses: then read the object and
-	// pass it on.
+	// URL returns a URL from which anyone can read the object directly from the
+	// store until ttl is over. It does not check whether the object exists. It
+	// returns NotAllowed if the store does not support URLs; then callers must read
+	// the object.
 	URL(ctx context.Context, key string, ttl time.Duration) (string, error)
 
-	// UploadURL returns an address to which anyone can put an object of a size for a
-	// while, and the headers to send with it. What is put there can be anything,
-	// and can be replaced as long as the address is valid. It returns NotAllowed
-	// when the store has no such addresses.
+	// UploadURL returns a URL to which anyone can upload an object of a size until
+	// ttl is over, and the headers of the upload request. The content is not
+	// checked, and can be replaced while the URL is valid. It returns NotAllowed if
+	// the store does not support URLs.
 	UploadURL(ctx context.Context, key string, size int64, ttl time.Duration) (string, map[string]string, error)
 
-	// Copy copies an object as Get, or Stat, described it to another key. It
-	// returns NotFound, and Precondition if the object was replaced since.
+	// Copy copies an object to another key. from is the description that Get or
+	// Stat returned. It returns NotFound if the object does not exist, and
+	// Precondition if it was replaced since.
 	Copy(ctx context.Context, from Info, to string) error
 
-	// Ping reports whether the store can be used.
+	// Ping returns an error if the store cannot be used.
 	Ping(ctx context.Context) error
 
-	// Close gives up what the store holds. No method is called after it.
+	// Close releases the resources of the store. No method may be called after it.
 	Close() error
 }
 
-// Options say how to store an object.
+// Options are the options of Put.
 type Options struct {
 	ContentType string // application/octet-stream when empty
-	Size        int64  // when known, else 0: what comes is checked against it
+	Size        int64  // expected size, which Put checks; 0 if unknown
 }
 
 // Info describes an object.
@@ -89,31 +89,32 @@ type Info struct {
 	ModTime     time.Time // in UTC
 	ContentType string
 
-	version string // of a remote store, as Get found it
+	version string // ETag of the object in a remote store
 }
 
-// Object is an object opened for reading; it serves http.ServeContent.
+// Object is an object that is open for reading. It can be passed to
+// http.ServeContent.
 type Object struct {
 	Info
 	io.ReadSeekCloser
 }
 
-// MaxTTL is the longest life of a URL.
+// MaxTTL is the maximum lifetime of a URL.
 const MaxTTL = 7 * 24 * time.Hour
 
 const defaultType = "application/octet-stream"
 
-// Open opens the store that an address names: the empty one is a directory
-// "blobs" below dataDir, and s3://bucket?… a bucket, with these parameters:
+// Open opens the store at an address: the directory "blobs" in dataDir if the
+// address is empty, and an S3 bucket for s3://bucket?… with these parameters:
 //
-//	endpoint    of a server other than AWS, http://127.0.0.1:9000
-//	region      else the one of the environment, else us-east-1
-//	path_style  true when the server wants the bucket in the path
-//	prefix      of every key, so that one bucket can serve several uses
-//	access_key, secret_key  else as the AWS environment has it
+//	endpoint    URL of a server other than AWS, http://127.0.0.1:9000
+//	region      default: the region of the AWS environment, or us-east-1
+//	path_style  true if the server requires the bucket in the path
+//	prefix      of all keys, so that several instances can share a bucket
+//	access_key, secret_key  default: the credentials of the AWS environment
 //
-// Open sends nothing to a remote store; Ping finds out whether it is there.
-// Errors never show the address: it may hold a secret.
+// Open sends no requests to a remote store; use Ping to check it. Errors do not
+// contain the address, because it may contain a secret.
 func Open(ctx context.Context, address, dataDir string) (Store, error) {
 	if address == "" {
 		return openDisk(filepath.Join(dataDir, "blobs"))
@@ -129,8 +130,8 @@ func Open(ctx context.Context, address, dataDir string) (Store, error) {
 	return openS3(ctx, c)
 }
 
-// checked returns the options with defaults filled in. The content type goes
-// into headers and into a fixed space on disk.
+// checked returns the options with defaults. It returns Invalid for a content type
+// that does not fit into a header or the trailer of a file.
 func (o Options) checked() (Options, error) {
 	if o.ContentType == "" {
 		o.ContentType = defaultType
@@ -149,7 +150,7 @@ func (o Options) checked() (Options, error) {
 	return o, nil
 }
 
-// checkSize compares what came with what was announced.
+// checkSize returns Invalid if a size differs from the expected size.
 func (o Options) checkSize(n int64) error {
 	if o.Size > 0 && n != o.Size {
 		return errs.Invalid("the object has %d bytes, not %d as announced", n, o.Size)
@@ -157,7 +158,7 @@ func (o Options) checkSize(n int64) error {
 	return nil
 }
 
-// checkTTL keeps within what every S3 server signs.
+// checkTTL returns Invalid if S3 servers do not support the lifetime of a URL.
 func checkTTL(ttl time.Duration) error {
 	if ttl < time.Second || ttl > MaxTTL {
 		return errs.Invalid("the life of an address is between a second and %v", MaxTTL)
@@ -165,8 +166,8 @@ func checkTTL(ttl time.Duration) error {
 	return nil
 }
 
-// endsWith is r, until ctx ends: then it gives ctx's error, so that a copy
-// stops at the next read.
+// endsWith returns a reader of r that returns the error of ctx after ctx has ended,
+// so that a copy stops at the next read.
 func endsWith(ctx context.Context, r io.Reader) io.Reader { return contextReader{ctx, r} }
 
 type contextReader struct {

@@ -20,20 +20,19 @@ import (
 	"svc/internal/errs"
 )
 
-// disk keeps each object in a file below objects/, at its key. Files are
-// written under tmp/, made durable, and then renamed to their place.
+// disk is a Store that stores each object in a file, at its key below objects/.
+// Files are written below tmp/, synced, and then renamed.
 //
-// All access goes through an os.Root: neither a key nor a link that someone
-// put into the tree leads out of it.
+// All files are accessed through an os.Root, so neither a key nor a symbolic link
+// gives access to other files.
 type disk struct {
 	root    *os.Root
 	session session
-	// create makes a temporary file; the name is given even with an error.
+	// create creates a temporary file. It returns the name also with an error.
 	create func() (*os.File, string, error)
 
-	// dirs is held while directories are made, until they are durable, and
-	// while they are removed. So a Put that finds its directory there knows
-	// that a loss of power does not take it away.
+	// dirs is locked while directories are created and synced, and while they are
+	// removed. So a directory that a Put finds is durable.
 	dirs sync.Mutex
 }
 
@@ -73,7 +72,7 @@ func (d *disk) Put(ctx context.Context, key string, r io.Reader, o Options) (int
 	}
 	temp, size, err := d.write(endsWith(ctx, r), o)
 	if err == nil {
-		err = ctx.Err() // the last moment at which nothing has happened yet
+		err = ctx.Err() // last check before the object is published
 	}
 	if err == nil {
 		err = d.publish(temp, path.Join(objects, key))
@@ -85,7 +84,7 @@ func (d *disk) Put(ctx context.Context, key string, r io.Reader, o Options) (int
 	return size, nil
 }
 
-// write makes a durable temporary file.
+// write writes an object to a temporary file and syncs it.
 func (d *disk) write(r io.Reader, o Options) (temp string, size int64, err error) {
 	f, temp, err := d.create()
 	if err != nil {
@@ -109,7 +108,7 @@ func (d *disk) write(r io.Reader, o Options) (temp string, size int64, err error
 	return temp, size, f.Sync()
 }
 
-// publish renames a temporary file to its place.
+// publish renames a temporary file to its final name.
 func (d *disk) publish(temp, name string) error {
 	const tries = 100
 	for try := 1; ; try++ {
@@ -123,9 +122,9 @@ func (d *disk) publish(temp, name string) error {
 		case try == tries:
 			return err
 		case errors.Is(err, fs.ErrNotExist):
-			// A Delete beside us removed the directory when it was empty.
+			// A concurrent Delete removed the empty directory.
 		case errors.Is(err, syscall.EISDIR), errors.Is(err, fs.ErrExist):
-			// There is a directory with this name. It is removed if it is empty.
+			// A directory has this name. It is removed if it is empty.
 			if rerr := d.root.Remove(name); rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
 				return errs.Conflict("an object key cannot be a directory of another").Because(err)
 			}
@@ -135,7 +134,7 @@ func (d *disk) publish(temp, name string) error {
 	}
 }
 
-// makeDir makes a directory and those above it, durable.
+// makeDir creates a directory and its parents, and syncs them.
 func (d *disk) makeDir(name string) error {
 	d.dirs.Lock()
 	defer d.dirs.Unlock()
@@ -163,7 +162,7 @@ func (d *disk) makeDirLocked(name string) error {
 	}
 }
 
-// conflict names the case that a file stands where a directory should be.
+// conflict converts the error of a file in the place of a directory to Conflict.
 func conflict(err error) error {
 	if errors.Is(err, syscall.ENOTDIR) {
 		return errs.Conflict("an object key cannot be a directory of another").Because(err)
@@ -171,11 +170,11 @@ func conflict(err error) error {
 	return err
 }
 
-// sync makes the entries of a directory durable.
+// sync syncs the entries of a directory.
 func (d *disk) sync(name string) error {
 	err := syncDir(d.root.Open(name))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // removed again meanwhile
+		return nil // removed in the meantime
 	}
 	return err
 }
@@ -211,8 +210,8 @@ func (d *disk) GetRange(_ context.Context, key string, offset, length int64) (io
 	return section{io.NewSectionReader(f, offset, length), f}, nil
 }
 
-// section is a part of a file that closes the file. A replaced file stays
-// readable until then.
+// section is a part of an open file. Its Close closes the file. A replaced or
+// deleted file can be read until then.
 type section struct {
 	*io.SectionReader
 	io.Closer
@@ -288,7 +287,7 @@ func (d *disk) Delete(_ context.Context, key string) error {
 	if err != nil {
 		return fmt.Errorf("delete object %s: %w", key, err)
 	}
-	// Directories that are empty now go too; Remove spares the others.
+	// Remove empty parent directories. Remove fails for other directories.
 	d.dirs.Lock()
 	defer d.dirs.Unlock()
 	for dir != objects && d.root.Remove(dir) == nil {
@@ -308,8 +307,8 @@ func (d *disk) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
 	}
 }
 
-// walk lists a directory of keys and those below it; false means that the
-// listing is over.
+// walk lists the objects in a directory and its subdirectories. It returns false if
+// the listing must end.
 func (d *disk) walk(ctx context.Context, dir, start string, yield func(Info, error) bool) bool {
 	entries, err := d.readDir(path.Join(objects, dir))
 	if err == nil {
@@ -335,7 +334,7 @@ func (d *disk) walk(ctx context.Context, dir, start string, yield func(Info, err
 		}
 		stat, err := e.Info()
 		if err != nil || !stat.Mode().IsRegular() || stat.Size() < trailerLen || CheckKey(key) != nil {
-			continue // deleted since, or nothing of ours
+			continue // deleted in the meantime, or not an object
 		}
 		if !yield(Info{Key: key, Size: stat.Size() - trailerLen, ModTime: stat.ModTime().UTC()}, nil) {
 			return false
@@ -344,8 +343,8 @@ func (d *disk) walk(ctx context.Context, dir, start string, yield func(Info, err
 	return true
 }
 
-// readDir returns the entries in the order of the keys they stand for: those of
-// a directory go on with "/".
+// readDir returns the entries of a directory in the order of their keys: the name of
+// a directory is compared with a trailing "/".
 func (d *disk) readDir(name string) ([]fs.DirEntry, error) {
 	dir, err := d.root.Open(name)
 	if err != nil {
@@ -386,7 +385,8 @@ func (d *disk) UploadURL(_ context.Context, key string, _ int64, ttl time.Durati
 	return "", nil, errs.NotAllowed("objects on disk have no URL")
 }
 
-// Copy reads the object again: only a Put of ours can have replaced it, whole.
+// Copy implements Store. It detects a replaced object by its size and modification
+// time.
 func (d *disk) Copy(ctx context.Context, from Info, to string) error {
 	if err := CheckKey(to); err != nil {
 		return err
@@ -403,8 +403,8 @@ func (d *disk) Copy(ctx context.Context, from Info, to string) error {
 	return err
 }
 
-// Ping writes a file, because that is what fails when a disk is full or has
-// become read-only.
+// Ping implements Store. It writes a file, because that fails if the disk is full or
+// read-only.
 func (d *disk) Ping(context.Context) error {
 	f, temp, err := d.create()
 	if err == nil {

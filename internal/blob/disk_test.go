@@ -24,7 +24,8 @@ func put(t testing.TB, s blob.Store, key, text string) {
 	}
 }
 
-// files lists what is below a directory, directories with a "/".
+// files returns the files and directories below a directory, directories with a
+// trailing "/".
 func files(t testing.TB, dir string) []string {
 	t.Helper()
 	var names []string
@@ -52,7 +53,7 @@ func checkFiles(t testing.TB, dir string, want ...string) {
 	}
 }
 
-// temporary lists the temporary files, without the locks.
+// temporary returns the temporary files without the lock files.
 func temporary(t testing.TB, data string) []string {
 	t.Helper()
 	return slices.DeleteFunc(files(t, filepath.Join(data, "blobs", "tmp")), func(name string) bool {
@@ -129,8 +130,7 @@ type reader func([]byte) (int, error)
 
 func (r reader) Read(p []byte) (int, error) { return r(p) }
 
-// TestDiskDirectoriesComeAndGo deletes the directory that another Put is about
-// to use.
+// TestDiskDirectoriesComeAndGo removes directories while a concurrent Put uses them.
 func TestDiskDirectoriesComeAndGo(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
@@ -138,8 +138,8 @@ func TestDiskDirectoriesComeAndGo(t *testing.T) {
 	checkFiles(t, filepath.Join(data, "blobs", "objects"))
 }
 
-// TestDiskKilled kills a process in the middle of a Put: this test binary
-// again, which comes back here.
+// TestDiskKilled kills a process during a Put. The process is the test binary, which
+// runs this test again.
 func TestDiskKilled(t *testing.T) {
 	if data := os.Getenv("BLOB_TEST_DATA"); data != "" {
 		s := open(t, "", data)
@@ -165,7 +165,7 @@ func TestDiskKilled(t *testing.T) {
 		t.Fatalf("the process says %q, %v", line, err)
 	}
 
-	// While it lives, its files are its own.
+	// The files of a running process are not deleted.
 	first := open(t, "", data)
 	if n := len(temporary(t, data)); n != 1 {
 		t.Errorf("%d temporary files beside a living process, want 1", n)
@@ -214,7 +214,7 @@ func TestDiskDamage(t *testing.T) {
 		if err == nil || errs.KindOf(err) != 0 || !strings.Contains(err.Error(), "damaged") || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v, want a fault that names it", name, err)
 		}
-		// It can be replaced, and removed.
+		// It can be replaced and deleted.
 		put(t, s, name, "new")
 		if info, err := s.Stat(t.Context(), name); err != nil || info.Size != 3 {
 			t.Errorf("%s after a new Put: %+v, %v", name, info, err)
@@ -234,7 +234,7 @@ func appendTo(path, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// TestDiskLinks puts links into the tree that lead out of it.
+// TestDiskLinks creates links in the directory that lead out of it.
 func TestDiskLinks(t *testing.T) {
 	t.Parallel()
 	data, outside := t.TempDir(), t.TempDir()
@@ -264,7 +264,7 @@ func TestDiskLinks(t *testing.T) {
 			t.Errorf("List gives %+v, %v", info, err)
 		}
 	}
-	// In the place of a link to a file an object may be put: the link goes.
+	// Put replaces a link to a file, and does not follow it.
 	put(t, s, "file", "ours")
 	if info, err := elsewhere.Stat(t.Context(), "k"); err != nil || info.Size != 6 {
 		t.Errorf("the file outside: %+v, %v", info, err)
@@ -290,7 +290,7 @@ func TestDiskStrangers(t *testing.T) {
 	if !slices.Equal(keys, []string{"ours"}) {
 		t.Errorf("List gives %q", keys)
 	}
-	// A crash can leave a directory without an object in it.
+	// A crash can leave an empty directory.
 	put(t, s, "empty/dir", "x")
 }
 

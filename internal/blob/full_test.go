@@ -9,8 +9,8 @@ import (
 	"svc/internal/errs"
 )
 
-// TestPutToFullDisk writes to a file that has no space: the refusal says so,
-// and nothing is left of the object.
+// TestPutToFullDisk checks the error of a Put to a full disk, and that it leaves no
+// files.
 func TestPutToFullDisk(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -8,16 +8,16 @@ import (
 	"svc/internal/errs"
 )
 
-// Keys stay below the limit of S3, 1024 bytes with a prefix, and their parts
-// below that of file systems.
+// Keys are shorter than the limit of S3, 1024 bytes including the prefix. Their
+// parts are not longer than a file name may be.
 const (
 	MaxKey  = 900
 	maxPart = 255
 )
 
-// CheckKey returns Invalid for a key that no store takes: one that is empty
-// or too long, that starts or ends with "/", that has an empty part, a part
-// "." or "..", a control character, a backslash or bytes that are not UTF-8.
+// CheckKey returns Invalid for a key that is empty or too long, that starts or ends
+// with "/", or that has an empty part, a part "." or "..", a control character, a
+// backslash or invalid UTF-8.
 func CheckKey(key string) error {
 	if key == "" {
 		return errs.Invalid("object key is empty")
@@ -38,7 +38,7 @@ func CheckKey(key string) error {
 	return nil
 }
 
-// checkPrefix is CheckKey for the start of a key, which may end anywhere.
+// checkPrefix is like CheckKey, for a prefix of a key.
 func checkPrefix(prefix string) error {
 	dir, rest := splitPrefix(prefix)
 	if dir != "" {
@@ -51,8 +51,8 @@ func checkPrefix(prefix string) error {
 	return checkText(rest)
 }
 
-// splitPrefix returns the whole directories of a prefix, without the last "/",
-// and what remains.
+// splitPrefix splits a prefix after the last "/" into the directory, without "/",
+// and the rest.
 func splitPrefix(prefix string) (dir, rest string) {
 	i := strings.LastIndexByte(prefix, '/')
 	return prefix[:max(i, 0)], prefix[i+1:]
@@ -66,7 +66,7 @@ func checkText(key string) error {
 		return errs.Invalid("object key is not UTF-8")
 	}
 	for _, r := range key {
-		// The last two cannot stand in XML, in which S3 lists keys.
+		// The last two are not allowed in XML, in which S3 lists keys.
 		if unicode.IsControl(r) || r == '\\' || r == 0xfffe || r == 0xffff {
 			return errs.Invalid("object key has a character that is not allowed")
 		}

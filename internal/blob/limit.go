@@ -2,7 +2,7 @@ package blob
 
 import "io"
 
-// LimitReader returns a reader of r that ends with an error if r has more than n
+// LimitReader returns a reader of r that returns the error over if r has more than n
 // bytes.
 func LimitReader(r io.Reader, n int64, over error) io.Reader {
 	return &limitReader{r, n, over}

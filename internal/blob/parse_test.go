@@ -81,8 +81,7 @@ func FuzzParseS3(f *testing.F) {
 	})
 }
 
-// FuzzCheckKey: whatever passes is its own relative path, and may be the prefix
-// of a listing.
+// FuzzCheckKey checks that a valid key is a clean relative path and a valid prefix.
 func FuzzCheckKey(f *testing.F) {
 	for _, key := range []string{"a", "a/b", "../a", "/a", "a//b", "a/./b", "a\x00", "\xff", "...", "a/..b/c.."} {
 		f.Add(key)

@@ -23,25 +23,25 @@ import (
 	"svc/internal/errs"
 )
 
-// bucket keeps objects in S3, or a server that speaks like it.
+// bucket is a Store that stores objects in S3 or an S3-compatible server.
 type bucket struct {
 	client *s3.Client
 	http   aws.HTTPClient
 	name   string
-	prefix string // of every key, with a "/" at its end, or empty
+	prefix string // of all keys, with a trailing "/"; may be empty
 }
 
 func openS3(ctx context.Context, c s3Config) (Store, error) {
-	// The SDK's own client, because only that takes certificates from the
-	// environment.
+	// The client of the SDK is used because only that client reads certificates
+	// from the environment.
 	client := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 		t.MaxIdleConnsPerHost = 64
 		t.ResponseHeaderTimeout = time.Minute
 	})
 	options := []func(*config.LoadOptions) error{
 		config.WithHTTPClient(client),
-		// Checksums that not every server knows. What is sent in the clear is
-		// covered by the signature, the rest by TLS.
+		// Not all servers support these checksums. Without TLS, the signature
+		// protects the content.
 		config.WithRequestChecksumCalculation(aws.RequestChecksumCalculationWhenRequired),
 		config.WithResponseChecksumValidation(aws.ResponseChecksumValidationWhenRequired),
 	}
@@ -111,7 +111,7 @@ func (b *bucket) GetRange(ctx context.Context, key string, offset, length int64)
 	if offset < 0 {
 		return nil, errs.Invalid("offset is negative")
 	}
-	if length == 0 { // which a Range header cannot say
+	if length == 0 { // not possible with a Range header
 		if _, err := b.Stat(ctx, key); err != nil {
 			return nil, err
 		}
@@ -120,7 +120,8 @@ func (b *bucket) GetRange(ctx context.Context, key string, offset, length int64)
 	return b.read(ctx, key, nil, offset, length)
 }
 
-// read opens a part of an object: of the one with the etag, if given.
+// read opens a part of an object. With an ETag, it returns Precondition if the
+// object was replaced.
 func (b *bucket) read(ctx context.Context, key string, etag *string, offset, length int64) (io.ReadCloser, error) {
 	if err := CheckKey(key); err != nil {
 		return nil, err
@@ -135,7 +136,7 @@ func (b *bucket) read(ctx context.Context, key string, etag *string, offset, len
 	out, err := b.client.GetObject(ctx, in)
 	if err != nil {
 		if status(err) == http.StatusRequestedRangeNotSatisfiable {
-			return http.NoBody, nil // nothing is there from offset on
+			return http.NoBody, nil // offset is at or after the end
 		}
 		return nil, fmt.Errorf("read object %s: %w", key, kind(err))
 	}
@@ -146,8 +147,9 @@ func (b *bucket) read(ctx context.Context, key string, etag *string, offset, len
 	return objectBody{out.Body}, nil
 }
 
-// objectBody is the content of an object as it comes. That the store breaks off is a
-// fault of its own, which callers must not take for the end of what a client sends.
+// objectBody is the content of an object. If the store closes the connection, Read
+// returns Unavailable, so that callers do not confuse it with an interrupted request
+// of a client.
 type objectBody struct{ io.ReadCloser }
 
 func (b objectBody) Read(p []byte) (int, error) {
@@ -158,8 +160,8 @@ func (b objectBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// s3Reader reads an object from any place in it. It asks for the bytes when
-// they are first read, so that looking at an object costs no transfer.
+// s3Reader reads an object and can seek. It requests the content at the first Read,
+// so that Get without Read transfers nothing.
 type s3Reader struct {
 	ctx    context.Context
 	bucket *bucket
@@ -167,7 +169,7 @@ type s3Reader struct {
 	etag   *string
 	size   int64
 	offset int64
-	body   io.ReadCloser // at offset, when not nil
+	body   io.ReadCloser // content from offset; may be nil
 }
 
 func (r *s3Reader) Read(p []byte) (int, error) {
@@ -242,7 +244,7 @@ func (b *bucket) List(ctx context.Context, prefix string) iter.Seq2[Info, error]
 			for _, o := range page.Contents {
 				key := strings.TrimPrefix(aws.ToString(o.Key), b.prefix)
 				if CheckKey(key) != nil {
-					continue // a directory marker that another program made
+					continue // a directory marker of another program
 				}
 				info := Info{Key: key, Size: aws.ToInt64(o.Size), ModTime: aws.ToTime(o.LastModified).UTC()}
 				if !yield(info, nil) {
@@ -268,7 +270,8 @@ func (b *bucket) URL(ctx context.Context, key string, ttl time.Duration) (string
 	return out.URL, nil
 }
 
-// UploadURL signs the length of the object, so that the store refuses another one.
+// UploadURL implements Store. It signs the Content-Length, so that the store rejects
+// an upload of another size.
 func (b *bucket) UploadURL(ctx context.Context, key string, size int64, ttl time.Duration) (string, map[string]string, error) {
 	if err := CheckKey(key); err != nil {
 		return "", nil, err
@@ -301,8 +304,8 @@ func (b *bucket) Copy(ctx context.Context, from Info, to string) error {
 	return nil
 }
 
-// copySource escapes the source of a copy: all but slashes, also what other programs
-// take for a space.
+// copySource escapes the source of a copy, except slashes. Both "+" and spaces are
+// percent-encoded, because some servers decode "+" as a space.
 func copySource(name string) string {
 	return strings.NewReplacer("+", "%20", "%2F", "/").Replace(url.QueryEscape(name))
 }
@@ -322,8 +325,8 @@ func (b *bucket) Close() error {
 	return nil
 }
 
-// kind returns the errs kind of an answer where it has one; all else, such as
-// refused credentials, is a fault.
+// kind converts the error of a response to an error with a kind. Other errors, such
+// as rejected credentials, are returned as internal errors.
 func kind(err error) error {
 	if err == nil || ended(err) {
 		return err
@@ -349,8 +352,8 @@ func kind(err error) error {
 	return err
 }
 
-// writeKind is kind of what a write returns: there, what is not found is an upload
-// that the store has forgotten.
+// writeKind is like kind, for writes: NotFound means that the store has lost the
+// multipart upload.
 func writeKind(err error) error {
 	err = kind(err)
 	if errs.Is(err, errs.KindNotFound) {
@@ -359,13 +362,13 @@ func writeKind(err error) error {
 	return err
 }
 
-// ended reports whether the caller has given up.
+// ended reports whether an error is the end of the caller's context.
 func ended(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// full reports whether a store has no space left, in the words of those that
-// are in use: the status of WebDAV, or their own code.
+// full reports whether an error means that a store has no space left: the status
+// 507, or an error code of a known server.
 func full(err error) bool {
 	if status(err) == http.StatusInsufficientStorage {
 		return true
@@ -381,7 +384,7 @@ func full(err error) bool {
 	return false
 }
 
-// status returns the HTTP status of an error answer, or 0.
+// status returns the HTTP status of an error response, or 0.
 func status(err error) int {
 	if e, ok := errors.AsType[*smithyhttp.ResponseError](err); ok {
 		return e.HTTPStatusCode()

@@ -23,7 +23,8 @@ import (
 	"svc/internal/errs"
 )
 
-// with returns an address with some parameters changed, or removed when empty.
+// with returns an address with changed parameters. A parameter with an empty value
+// is removed.
 func with(t testing.TB, address string, pairs ...string) string {
 	t.Helper()
 	u, err := url.Parse(address)
@@ -56,7 +57,7 @@ func rawClient(t testing.TB, address string) *s3.Client {
 	})
 }
 
-// TestS3Server checks what only S3 has, on a real server.
+// TestS3Server tests S3 features with a real server.
 func TestS3Server(t *testing.T) {
 	t.Parallel()
 	address := blobtest.S3(t)
@@ -172,8 +173,8 @@ func TestS3Server(t *testing.T) {
 	})
 }
 
-// TestS3Environment has the credentials in the environment, so it cannot be
-// parallel.
+// TestS3Environment reads the credentials from the environment. It cannot be
+// parallel, because it sets environment variables.
 func TestS3Environment(t *testing.T) {
 	address := blobtest.S3(t)
 	u, err := url.Parse(address)
@@ -190,7 +191,7 @@ func TestS3Environment(t *testing.T) {
 	}
 }
 
-// TestS3Trouble meets servers that fail, in ways a good one does not.
+// TestS3Trouble tests failures with fake servers.
 func TestS3Trouble(t *testing.T) {
 	t.Parallel()
 	head := func(w http.ResponseWriter) {

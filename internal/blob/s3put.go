@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	firstPart = 8 << 20 // S3 wants 5 MiB at least
+	firstPart = 8 << 20 // the minimum of S3 is 5 MiB
 	maxParts  = 10_000
 	abortTime = 30 * time.Second
 )
 
-// partSize grows with the number of the part, so that small objects take
-// little memory and 10,000 parts are enough for 480 GiB of unknown length.
+// partSize returns the size of a part. It grows with the number of the part, so that
+// small objects need little memory, and 10,000 parts are enough for 480 GiB.
 func partSize(number int) int { return firstPart << ((number - 1) / 2000) }
 
-// Put sends what fits in one part in one request. More goes up in parts, of
-// which one is sent while the next is read: two are in memory.
+// Put implements Store. It sends small objects in one request, and larger objects in
+// parts. One part is sent while the next is read, so two parts are in memory.
 func (b *bucket) Put(ctx context.Context, key string, r io.Reader, o Options) (int64, error) {
 	if err := CheckKey(key); err != nil {
 		return 0, err
@@ -85,12 +85,12 @@ func (b *bucket) putParts(ctx context.Context, key string, first []byte, r io.Re
 	return size, writeKind(err)
 }
 
-// sendParts sends first and all that r gives after it.
+// sendParts uploads first and the rest of r in parts.
 func (b *bucket) sendParts(ctx context.Context, key string, upload *string, first []byte, r io.Reader) ([]types.CompletedPart, int64, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	sending, ctx := errgroup.WithContext(ctx)
-	sending.SetLimit(1) // so parts is written by one at a time, in order
+	sending.SetLimit(1) // one at a time, so that parts are appended in order
 
 	var parts []types.CompletedPart
 	spare := make(chan []byte, 2)
@@ -110,7 +110,7 @@ func (b *bucket) sendParts(ctx context.Context, key string, upload *string, firs
 		})
 	})
 	if err != nil {
-		cancel() // a part on its way is of no use any more
+		cancel() // stops the upload of the current part
 	}
 	if serr := sending.Wait(); err == nil {
 		err = serr
@@ -118,8 +118,8 @@ func (b *bucket) sendParts(ctx context.Context, key string, upload *string, firs
 	return parts, size, err
 }
 
-// eachPart calls send for first and for each part that r gives after it. It
-// reads into buffers that come back by spare.
+// eachPart calls send for first and for each further part of r. It reads into
+// buffers that are returned through spare.
 func eachPart(ctx context.Context, first []byte, r io.Reader, spare <-chan []byte, send func(int32, []byte)) (size int64, err error) {
 	data, end := first, false
 	for number := 1; len(data) > 0; number++ {
@@ -144,18 +144,18 @@ func eachPart(ctx context.Context, first []byte, r io.Reader, spare <-chan []byt
 	return size, nil
 }
 
-// abort gives up an upload, so that its parts do not stay and cost. It must
-// work when ctx has ended, which is the common reason.
+// abort aborts a multipart upload, so that its parts do not use storage. It works
+// also if ctx has ended, which is the most common reason.
 func (b *bucket) abort(ctx context.Context, key string, upload *string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTime)
 	defer cancel()
-	// What fails here is left to the bucket's lifecycle rule: the caller has
-	// the error that matters.
+	// An error is ignored: the caller has the relevant error, and a lifecycle rule
+	// of the bucket can delete the parts.
 	b.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &b.name, Key: b.at(key), UploadId: upload})
 }
 
-// firstBuffer is the room to begin with: one byte more than the object, if
-// its size is known, so that its end is seen without growing.
+// firstBuffer returns the initial size of the buffer. If the size of the object is
+// known, it is one byte larger, so that the end is detected without growing.
 func firstBuffer(size int64) int {
 	if size > 0 {
 		return int(min(size+1, firstPart))
@@ -163,7 +163,7 @@ func firstBuffer(size int64) int {
 	return 64 << 10
 }
 
-// readPart fills buf with up to most bytes and says whether r is at its end.
+// readPart appends to buf up to most bytes, and reports whether r is at its end.
 func readPart(r io.Reader, buf []byte, most int) ([]byte, bool, error) {
 	for len(buf) < most {
 		if len(buf) == cap(buf) {

@@ -10,25 +10,25 @@ import (
 	"strings"
 )
 
-// s3Config is what an s3:// address says.
+// s3Config is a parsed s3:// address.
 type s3Config struct {
 	bucket    string
 	endpoint  string
 	region    string
 	pathStyle bool
-	prefix    string // without a "/" at its end
+	prefix    string // without a trailing "/"
 	accessKey string
 	secretKey string
 }
 
 const maxPrefix = 1024 - MaxKey - len("/")
 
-// parseS3 reads an s3:// address. Its errors name the parameter, and never
-// show a value that could be a secret.
+// parseS3 parses an s3:// address. Errors contain the name of the parameter, but no
+// value that could be secret.
 func parseS3(address string) (s3Config, error) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return s3Config{}, errors.New("the s3:// address is not a URL") // err shows the address
+		return s3Config{}, errors.New("the s3:// address is not a URL") // err contains the address
 	}
 	if u.Host == "" || u.User != nil || u.Port() != "" || u.Fragment != "" {
 		return s3Config{}, errors.New("the s3:// address is not of the form s3://bucket?key=value")

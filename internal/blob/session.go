@@ -11,10 +11,10 @@ import (
 	"syscall"
 )
 
-// session is the directory of one process's temporary files, tmp/<random>. It
-// holds a lock in it while it lives; a directory whose lock is free belonged
-// to a process that was killed, and is removed by the next one that starts. This
-// does not depend on the clock.
+// session is the directory of the temporary files of one process, tmp/<random>. The
+// process holds a lock in the directory. A directory whose lock is free belonged to
+// a process that was killed; the next process that starts removes it. This does not
+// depend on the clock.
 type session struct {
 	dir  string
 	lock *os.File
@@ -30,7 +30,8 @@ func openSession(root *os.Root) (session, error) {
 	if err := root.Mkdir(temps, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return session{}, err
 	}
-	// One at a time: a directory must not be swept before its lock is taken.
+	// One process at a time: a directory must not be removed before its lock is
+	// taken.
 	gate, err := lockFile(root, path.Join(temps, lockName), 0)
 	if err != nil {
 		return session{}, err
@@ -47,7 +48,7 @@ func openSession(root *os.Root) (session, error) {
 	return s, err
 }
 
-// create makes a new temporary file. The name is given even with an error.
+// create creates a temporary file. It returns the name also with an error.
 func (s session) create(root *os.Root) (*os.File, string, error) {
 	name := path.Join(s.dir, fmt.Sprint(s.last.Add(1)))
 	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -84,8 +85,8 @@ func sweep(root *os.Root) error {
 	return nil
 }
 
-// lockFile opens a file and locks it for this process alone, until it is
-// closed.
+// lockFile opens a file, creating it if necessary, and locks it exclusively until it
+// is closed.
 func lockFile(root *os.Root, name string, flags int) (*os.File, error) {
 	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

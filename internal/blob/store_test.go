@@ -23,7 +23,7 @@ func open(t testing.TB, address, dataDir string) blob.Store {
 	return s
 }
 
-// Neither of the two is parallel: the suite measures memory.
+// These tests are not parallel, because the suite measures memory.
 
 func TestDisk(t *testing.T) {
 	blobtest.Run(t, func(t *testing.T) blob.Store { return open(t, "", t.TempDir()) })

@@ -6,28 +6,28 @@ import (
 	"strings"
 )
 
-// A file on disk is the object's bytes and a trailer of fixed length: a line
-// of text with the size and the content type, filled up with spaces.
+// A file on disk contains the bytes of the object and a trailer of fixed length: a
+// line of text with the size and the content type, padded with spaces.
 //
 //	\nblob 1 <size> <content type>   …   \n
 //
-// So an object is one file, which any tool copies whole; what was cut short
-// is noticed; the size follows from that of the file; and most programs can
-// still read the file as it is, because the bytes come first.
+// So an object is one file, a truncated file is detected, the size of the object
+// follows from the size of the file, and most programs can read the file, because
+// the bytes come first.
 const (
 	trailerLen  = 256
 	trailerForm = "\nblob 1 "
 	maxType     = trailerLen - len(trailerForm) - len("9223372036854775807 ") - len("\n")
 )
 
-// trailer makes the end of a file. The content type has been checked.
+// trailer returns the trailer of a file. The caller must check the content type.
 func trailer(size int64, contentType string) []byte {
 	text := trailerForm + strconv.FormatInt(size, 10) + " " + contentType
 	return fmt.Appendf(nil, "%-*s\n", trailerLen-1, text)
 }
 
-// parseTrailer reads the end of a file; false means that it is not one of
-// ours, or was cut short.
+// parseTrailer parses the trailer of a file. It returns false if it is not valid,
+// for example because the file was truncated.
 func parseTrailer(b []byte) (size int64, contentType string, ok bool) {
 	if len(b) != trailerLen || b[trailerLen-1] != '\n' {
 		return 0, "", false

@@ -14,8 +14,8 @@ import (
 
 const mib = 1 << 20
 
-// testStream puts and gets 100 MB and counts all memory that was taken
-// meanwhile, freed or not.
+// testStream puts and gets 100 MB, and checks the total of all memory allocations
+// meanwhile.
 func testStream(t *testing.T, s blob.Store) {
 	const size, most = 100_000_000, 64 * mib
 	taken := func(what string, f func()) {
@@ -67,13 +67,13 @@ func testStream(t *testing.T, s blob.Store) {
 	})
 }
 
-// testSizes stands on both sides of every bound that a store may have.
+// testSizes tests sizes around all limits that a store may have.
 func testSizes(t *testing.T, s blob.Store) {
 	for i, size := range []int64{0, 1, 255, 256, 257, 64<<10 - 1, 64 << 10, 8*mib - 1, 8 * mib, 8*mib + 1, 16 * mib, 17 * mib} {
 		text := patternText(2, size)
 		known, unknown := blob.Options{Size: size}, blob.Options{}
 		options := []blob.Options{known, unknown}
-		if size > mib { // one of them will do
+		if size > mib { // one of them is enough
 			options = options[i%2:][:1]
 		}
 		for _, o := range options {
@@ -87,7 +87,7 @@ func testSizes(t *testing.T, s blob.Store) {
 			if err != nil || info.Key != "a/size" || info.Size != size || info.ContentType != "application/octet-stream" {
 				t.Errorf("Stat after %d bytes = %+v, %v", size, info, err)
 			}
-			// A server may give whole seconds, and have its own clock.
+			// A server may return whole seconds, and its clock may differ.
 			if d := info.ModTime.Sub(before); d < -2*time.Second || d > time.Minute || info.ModTime.Location() != time.UTC {
 				t.Errorf("put at %v, modified at %v", before, info.ModTime)
 			}
@@ -180,13 +180,13 @@ func testDelete(t *testing.T, s blob.Store) {
 			check(t, s, key, key)
 		}
 	}
-	// A directory that went may come back, also as an object.
+	// A deleted directory may be created again, also as an object.
 	put(t, s, "a/b", "now an object")
 	check(t, s, "a/b", "now an object")
 }
 
-// testDirectoryAndObject: a store that cannot hold both says so, and keeps what
-// it has.
+// testDirectoryAndObject checks that a store that does not support a directory and
+// an object with the same key returns Conflict and changes nothing.
 func testDirectoryAndObject(t *testing.T, s blob.Store) {
 	put(t, s, "a/b", "below")
 	put(t, s, "c", "above")

@@ -15,9 +15,9 @@ import (
 	"svc/internal/errs"
 )
 
-// Run checks that stores behave as the face promises. newStore gives an empty
-// store each time. The caller must not be parallel: the first test measures
-// the memory of the process, and nothing else may run beside it.
+// Run tests an implementation of blob.Store. newStore returns a new empty store. The
+// caller must not be parallel, because the first test measures the memory of the
+// process.
 func Run(t *testing.T, newStore func(t *testing.T) blob.Store) {
 	t.Run("stream", func(t *testing.T) { testStream(t, newStore(t)) })
 	for _, tt := range []struct {
@@ -114,9 +114,8 @@ func checkKeys(t testing.TB, s blob.Store, prefix string, want ...string) {
 		prefix, len(got), len(want), at, head(got), head(want))
 }
 
-// pattern returns n bytes without holding them. They repeat after a prime
-// number of bytes, so that a piece lost, doubled or moved by the size of any
-// buffer shows.
+// pattern returns a reader of n bytes. They repeat after a prime number of bytes, so
+// that a lost, repeated or moved buffer is detected.
 func pattern(seed byte, n int64) io.Reader {
 	p := &patternReader{block: make([]byte, 65_521)}
 	rand.NewChaCha8([32]byte{seed}).Read(p.block)
@@ -140,5 +139,5 @@ func patternText(seed byte, n int64) string {
 	return b.String()
 }
 
-// plain hides every method of a reader but Read, as a network body does.
+// plain hides all methods of a reader except Read, like the body of a request.
 type plain struct{ io.Reader }

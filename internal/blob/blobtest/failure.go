@@ -13,16 +13,15 @@ import (
 	"svc/internal/errs"
 )
 
-// afterFailure checks that a Put that failed left the old object, and no new
-// one.
+// afterFailure checks that a failed Put has changed nothing.
 func afterFailure(t *testing.T, s blob.Store) {
 	t.Helper()
 	check(t, s, "old", "as it was")
 	checkKeys(t, s, "", "old")
 }
 
-// failures are the lengths at which a body may go wrong: at once, in the
-// first part of an upload, and later.
+// failures returns the lengths after which a body fails: immediately, in the first
+// part of an upload, and later.
 func failures() []int64 { return []int64{0, 1000, 8 * mib, 17 * mib} }
 
 func testWrongSize(t *testing.T, s blob.Store) {
@@ -51,7 +50,8 @@ func testBodyBreaksOff(t *testing.T, s blob.Store) {
 			afterFailure(t, s)
 		}
 	}
-	// An error of a kind keeps it, so that an interface can answer by it.
+	// The kind of an error is kept, so that an interface can respond with its
+	// status.
 	_, err := s.Put(t.Context(), "new", failing{errs.TooLarge("too large")}, blob.Options{})
 	checkKind(t, "body over its limit", err, errs.KindTooLarge)
 	afterFailure(t, s)
@@ -66,7 +66,7 @@ func testCancelled(t *testing.T, s blob.Store) {
 	for _, n := range failures() {
 		for _, key := range []string{"old", "new"} {
 			ctx, cancel := context.WithCancel(t.Context())
-			// The body goes on forever; only the context ends it.
+			// The body is endless: only the context stops it.
 			body := io.MultiReader(pattern(9, n), calling(cancel), pattern(9, 1<<62))
 			_, err := s.Put(ctx, key, body, blob.Options{})
 			if !errors.Is(err, context.Canceled) {
@@ -74,7 +74,8 @@ func testCancelled(t *testing.T, s blob.Store) {
 			}
 			afterFailure(t, s)
 
-			// It ends with the body: what was read must not be kept either.
+			// The context ends at the end of the body: the object must not be stored
+			// either.
 			ctx, cancel = context.WithCancel(t.Context())
 			_, err = s.Put(ctx, key, io.MultiReader(pattern(9, n), calling(cancel)), blob.Options{})
 			if !errors.Is(err, context.Canceled) {
@@ -85,7 +86,7 @@ func testCancelled(t *testing.T, s blob.Store) {
 	}
 }
 
-// calling is an empty reader that calls a function when it is reached.
+// calling is an empty reader that calls a function when it is read.
 type calling func()
 
 func (c calling) Read([]byte) (int, error) {
@@ -93,14 +94,14 @@ func (c calling) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// testPutsAtOnce has writers of one key, each with a letter and its own length,
-// and readers that must always see one of them whole.
+// testPutsAtOnce writes one key concurrently, with a different text and size per
+// writer. Readers must always get one complete text.
 func testPutsAtOnce(t *testing.T, s blob.Store) {
 	const writers = 4
 	texts := map[string]bool{}
 	var all []string
 	for i := range writers {
-		// Some go up in parts, some in one request.
+		// Some are uploaded in parts, others in one request.
 		size := 100_000
 		if i%2 == 0 {
 			size = 9*mib + i
@@ -125,7 +126,7 @@ func testPutsAtOnce(t *testing.T, s blob.Store) {
 			for range 8 {
 				got, err := read(s, t, "k")
 				if errs.Is(err, errs.KindPrecondition) {
-					continue // replaced between the look and the read
+					continue // replaced between Get and Read
 				}
 				if err != nil || !texts[got] {
 					t.Errorf("a reader saw %d bytes, %v: none of those put", len(got), err)
@@ -140,17 +141,17 @@ func testPutsAtOnce(t *testing.T, s blob.Store) {
 	checkKeys(t, s, "", "k")
 }
 
-// testPutsAndDeletesAtOnce has neighbours come and go. One stays, so that
-// their directory does: a server that keeps objects in directories may refuse
-// a Put while it removes the one it needs.
+// testPutsAndDeletesAtOnce puts and deletes objects of one directory concurrently.
+// One object is kept, so that the directory is not removed: a server that stores
+// objects in directories may reject a Put while it removes the directory.
 func testPutsAndDeletesAtOnce(t *testing.T, s blob.Store) {
 	put(t, s, "dir/sub/stays", "stays")
 	PutsAndDeletes(t, s)
 	checkKeys(t, s, "", "dir/sub/stays")
 }
 
-// PutsAndDeletes puts, reads and deletes objects of one directory, dir/sub,
-// from several sides at once. Every Put must be seen, and every Delete.
+// PutsAndDeletes puts, reads and deletes objects of the directory dir/sub
+// concurrently. It checks the effect of each Put and each Delete.
 func PutsAndDeletes(t *testing.T, s blob.Store) {
 	t.Helper()
 	const workers, rounds = 8, 25

@@ -9,7 +9,7 @@ import (
 	"svc/internal/errs"
 )
 
-// testOddKeys uses keys that are strange but right.
+// testOddKeys tests unusual but valid keys.
 func testOddKeys(t *testing.T, s blob.Store) {
 	odd := []string{
 		"a b", "a+b", "a%2Fb", "a%00", "a#b?c&d=e;f", "ü/日本語", `"quoted"/'single'`, "...", "..a", "a..", ".hidden/.too",

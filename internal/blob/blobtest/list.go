@@ -44,7 +44,7 @@ func testList(t *testing.T, s blob.Store) {
 		if info.Size != int64(len("text of "+info.Key)) || info.ModTime.IsZero() || info.ModTime.Location() != time.UTC {
 			t.Errorf("listed as %+v", info)
 		}
-		break // must be allowed
+		break // stopping early must work
 	}
 	for _, prefix := range []string{"/", "/a", "../", "a/../", "a//", "a//b", "\x00", "a\\", "\xff", strings.Repeat("x", 2000)} {
 		n := 0
@@ -58,7 +58,7 @@ func testList(t *testing.T, s blob.Store) {
 	}
 }
 
-// testListMany goes over the page of a server, which has 1000 at most.
+// testListMany lists more than 1000 objects, the maximum page size of a server.
 func testListMany(t *testing.T, s blob.Store) {
 	const count, workers = 1050, 8
 	var want []string

@@ -65,7 +65,7 @@ func testSeek(t *testing.T, s blob.Store) {
 	for i, step := range []struct {
 		offset int64
 		whence int
-		want   int64 // -1: refused
+		want   int64 // -1 if Seek fails
 		read   string
 	}{
 		{0, io.SeekCurrent, 0, "01"},
@@ -149,7 +149,8 @@ func testServe(t *testing.T, s blob.Store) {
 	}
 }
 
-// testReadWhileReplaced: a reader gets the object it opened, or an error.
+// testReadWhileReplaced checks that a reader returns the object that it opened, or
+// an error.
 func testReadWhileReplaced(t *testing.T, s blob.Store) {
 	before, after := patternText(5, 9*mib), patternText(6, 9*mib)
 	put(t, s, "k", before)
@@ -211,7 +212,7 @@ func testURL(t *testing.T, s blob.Store) {
 	}
 }
 
-// testUploadURL puts objects by an address.
+// testUploadURL uploads objects to URLs.
 func testUploadURL(t *testing.T, s blob.Store) {
 	_, _, err := s.UploadURL(t.Context(), "dir/a b+c.txt", 4, 0)
 	checkKind(t, "UploadURL without a life", err, errs.KindInvalid)
@@ -251,7 +252,7 @@ func testUploadURL(t *testing.T, s blob.Store) {
 	}
 }
 
-// testCopy copies objects as they were described.
+// testCopy copies objects, also after they were replaced.
 func testCopy(t *testing.T, s blob.Store) {
 	put(t, s, "dir/a b+c.txt", "text")
 	info, err := s.Stat(t.Context(), "dir/a b+c.txt")

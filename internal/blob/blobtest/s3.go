@@ -22,21 +22,22 @@ import (
 	"svc/internal/waittest"
 )
 
-// S3 starts an S3 server for this test, on a loopback port and its own
-// directory, and gives the address of an empty bucket in it for blob.Open. The
-// server is a public one, pinned in the module tools; the first call on a
-// machine compiles it, which takes a minute or two.
+// S3 starts an S3 server for the test, on a loopback port with a new directory, and
+// returns the address of an empty bucket for blob.Open. The server is an open-source
+// program, pinned in the module tools. The first call on a machine compiles it,
+// which takes a minute or two.
 func S3(t testing.TB) string {
 	t.Helper()
 	address, _ := S3Line(t)
 	return address
 }
 
-// S3Line is S3 with the line to the server, which can be cut.
+// S3Line is like S3, and also returns the connection to the server, which can be
+// interrupted.
 func S3Line(t testing.TB) (string, *Line) {
 	t.Helper()
 	program := build(t)
-	// Not t.TempDir: the path of a socket must be short.
+	// t.TempDir is not used because the path of a socket must be short.
 	dir, err := os.MkdirTemp("", "s3-")
 	if err != nil {
 		t.Fatal(err)
@@ -72,8 +73,8 @@ func S3Line(t testing.TB) (string, *Line) {
 	}.Encode(), line
 }
 
-// build returns the path of the server's program, which the go command keeps in
-// its cache.
+// build returns the path of the server program, which the go command compiles and
+// caches.
 func build(t testing.TB) string {
 	t.Helper()
 	root, err := filepath.Abs(".")
@@ -100,9 +101,9 @@ func build(t testing.TB) string {
 	return strings.TrimSpace(string(out))
 }
 
-// start runs the server on a socket, because it does not tell which port it
-// got when asked for a free one. A shell waits beside it for the end of its
-// own input, so that the server goes when the test is killed, too.
+// start runs the server on a socket, because it does not report which free port it
+// uses. A shell kills the server when its standard input ends, so that the server
+// exits also if the test is killed.
 func start(t testing.TB, program, dir, socket, accessKey, secretKey string) {
 	t.Helper()
 	log, err := os.Create(filepath.Join(dir, "log"))
@@ -125,12 +126,12 @@ func start(t testing.TB, program, dir, socket, accessKey, secretKey string) {
 	}
 	t.Cleanup(func() {
 		input.Close()
-		command.Wait() // it was killed, so its status says nothing
+		command.Wait() // it was killed, so its status is ignored
 	})
 }
 
-// Line forwards connections to the socket of a server. While it is cut, there is no
-// one who answers.
+// Line forwards connections to the socket of a server. While it is cut, all
+// connections are closed.
 type Line struct {
 	socket string
 
@@ -139,7 +140,7 @@ type Line struct {
 	open map[net.Conn]bool
 }
 
-// Cut closes all connections, and those to come until Restore.
+// Cut closes all connections, and all new connections until Restore is called.
 func (l *Line) Cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -149,14 +150,14 @@ func (l *Line) Cut() {
 	}
 }
 
-// Restore ends a Cut.
+// Restore forwards connections again after Cut.
 func (l *Line) Restore() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.cut = false
 }
 
-// admit notes a connection, unless the line is cut.
+// admit records a connection. It returns false if the line is cut.
 func (l *Line) admit(c net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

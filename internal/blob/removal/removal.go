@@ -1,6 +1,6 @@
-// Package removal deletes objects in the background. A feature deletes the rows of
-// objects and adds the job in one transaction, so that no row refers to an object
-// that is gone, and no object is forgotten.
+// Package removal deletes objects in background jobs. A feature deletes the rows of
+// objects and adds the job in one transaction, so that no row refers to a deleted
+// object, and no object remains without a row.
 package removal
 
 import (
@@ -51,8 +51,8 @@ type objects struct {
 // Kind implements queue.Work.
 func (objects) Kind() string { return "blob_remove" }
 
-// The jobs that features had before they shared one. Jobs that were added before an
-// upgrade, or by a node of the previous release, still have these kinds.
+// The job kinds of previous releases. Jobs that were added before an upgrade, or by
+// a node with a previous release, still have these kinds.
 type (
 	uploads     struct{ objects }
 	images      struct{ objects }
