@@ -22,8 +22,8 @@ const (
 	maxKeyFile  = 1 << 20
 )
 
-// create makes the key file with its first key, unless another process was
-// quicker: then it takes that one.
+// create creates the key file with a first key. If another process has created it in
+// the meantime, create reads that file.
 func (k *Keyring) create() error {
 	return locked(k.path, func() error {
 		err := k.Reload()
@@ -34,7 +34,8 @@ func (k *Keyring) create() error {
 	})
 }
 
-// store writes the keys and uses them. The caller holds the lock.
+// store writes the keys to the key file and uses them. The caller must hold the
+// lock.
 func (k *Keyring) store(keys []key) error {
 	if err := writeKeys(k.path, keys); err != nil {
 		return err
@@ -47,7 +48,7 @@ func (k *Keyring) store(keys []key) error {
 	return nil
 }
 
-// readKeys reads a key file and says what it was.
+// readKeys reads a key file and returns its keys and file info.
 func readKeys(path string) ([]key, os.FileInfo, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -74,7 +75,7 @@ func readKeys(path string) ([]key, os.FileInfo, error) {
 	return keys, file, nil
 }
 
-// parseKeys reads the text of a key file. Its errors never quote the text.
+// parseKeys parses a key file. Errors do not contain the keys.
 func parseKeys(r io.Reader) ([]key, error) {
 	var keys []key
 	seen := map[string]bool{}
@@ -126,8 +127,8 @@ func parseKey(line string) (key, error) {
 	return k, nil
 }
 
-// writeKeys replaces the key file in one step: after a crash there is the old
-// one or the new one, whole.
+// writeKeys replaces the key file atomically: after a crash it has the old or the
+// new content.
 func writeKeys(path string, keys []key) error {
 	var text bytes.Buffer
 	text.WriteString(keyFileHead)
@@ -137,14 +138,14 @@ func writeKeys(path string, keys []key) error {
 	return durable.Replace(path, text.Bytes())
 }
 
-// locked runs fn while no other process changes the key file. The lock is on
-// a file beside it, because the key file itself is replaced.
+// locked runs fn with a lock against changes of the key file by other processes. It
+// locks a separate file, because the key file is replaced.
 func locked(path string, fn func() error) error {
 	f, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}
-	defer f.Close() // gives the lock back
+	defer f.Close() // releases the lock
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
 		return fmt.Errorf("lock %s: %w", f.Name(), err)
 	}

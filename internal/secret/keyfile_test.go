@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestStartAtOnce starts several processes without a key file: this test
-// binary again, which comes back here and prints the keys it got.
+// TestStartAtOnce starts several processes concurrently without a key file. They run
+// the test binary, which runs this test again and prints the keys.
 func TestStartAtOnce(t *testing.T) {
 	if path := os.Getenv("SECRET_TEST_KEYS"); path != "" {
 		k, err := LoadKeyring(path)
@@ -115,7 +115,7 @@ func TestKeyFile(t *testing.T) {
 			if err != nil && (strings.Contains(err.Error(), key) || strings.Contains(err.Error(), damaged)) {
 				t.Errorf("error %q shows the key", err)
 			}
-			// What was there is not replaced: it may be someone's only copy.
+			// An invalid file is not replaced: it may be the only copy of the keys.
 			if got, err := os.ReadFile(path); err != nil || string(got) != tt.text {
 				t.Errorf("the file was changed (%v)", err)
 			}
@@ -148,8 +148,9 @@ func TestKeyFile(t *testing.T) {
 	})
 }
 
-// TestRelativeKeyFile makes a key file in the working directory: the
-// temporary file must be there too, or the rename crosses file systems.
+// TestRelativeKeyFile creates a key file in the working directory. The temporary
+// file must be in the same directory, so that the rename does not cross file
+// systems.
 func TestRelativeKeyFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("TMPDIR", "/nonexistent")

@@ -16,12 +16,12 @@ import (
 	"sync"
 )
 
-// ErrUnknownKey is the error of a value sealed with a key that the key file
-// does not hold: the file of another instance, or an old copy of it.
+// ErrUnknownKey means that a value was sealed with a key that is not in the key
+// file, for example because the file is an old copy or belongs to another instance.
 var ErrUnknownKey = errors.New("unknown key")
 
-// ErrDamaged is the error of a value that is not what Seal made for its
-// place: changed, cut short, or moved from elsewhere.
+// ErrDamaged means that a value was not sealed for its place, or was changed or
+// truncated.
 var ErrDamaged = errors.New("damaged value")
 
 const (
@@ -29,27 +29,27 @@ const (
 	sealedForm = "s1"
 )
 
-// Keyring encrypts values with the instance keys of a file. The newest key
-// seals, every key opens. It may be used by many goroutines at once.
+// Keyring encrypts values with the instance keys of a key file. The newest key
+// seals, all keys open. It is safe for concurrent use.
 type Keyring struct {
 	path string
 
 	mu   sync.RWMutex
 	keys []key       // oldest first, at least one
-	file os.FileInfo // what keys were read from
+	file os.FileInfo // file info of the key file when keys were read
 }
 
-// key is one instance key, with what is derived from it. Each use has its own
-// subkey, so none can be turned against another.
+// key is an instance key with its derived values. Each purpose has a separate
+// subkey, so that a ciphertext of one purpose cannot be used for another.
 type key struct {
 	id   string
 	raw  []byte
 	wrap cipher.AEAD // seals data keys
 }
 
-// LoadKeyring reads the key file, and makes one with a first key when there
-// is none; of several processes that start at once, all get the same key. The
-// file must be readable by its owner alone. Errors name the file.
+// LoadKeyring reads the key file. If it does not exist, LoadKeyring creates it with
+// a first key; processes that start concurrently get the same key. The file must be
+// readable only by its owner. Errors contain the path of the file.
 func LoadKeyring(path string) (*Keyring, error) {
 	k := &Keyring{path: path}
 	err := k.Reload()
@@ -62,8 +62,8 @@ func LoadKeyring(path string) (*Keyring, error) {
 	return k, nil
 }
 
-// Reload reads the key file again when it has changed, so that a running
-// server seals with a key that another process added. Open needs no reload.
+// Reload reads the key file again if it has changed, so that a running server seals
+// with a key that another process added. Open does not need it.
 func (k *Keyring) Reload() error {
 	file, err := os.Stat(k.path)
 	if err != nil {
@@ -83,8 +83,8 @@ func (k *Keyring) Reload() error {
 	return nil
 }
 
-// Rotate adds a key to the file and seals with it from now on. Values sealed
-// before still open; Reseal brings them to the new key.
+// Rotate adds a key to the file, which is used to seal from now on. Values that were
+// sealed before can still be opened; Reseal seals them with the new key.
 func (k *Keyring) Rotate() error {
 	err := locked(k.path, func() error {
 		// Another process may have rotated since the file was read.
@@ -100,8 +100,8 @@ func (k *Keyring) Rotate() error {
 	return nil
 }
 
-// IDs returns the ids of the keys, oldest first; the last one seals. They reveal
-// nothing about the keys.
+// IDs returns the IDs of the keys, oldest first; the last key seals. IDs are not
+// secret.
 func (k *Keyring) IDs() []string {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -112,9 +112,9 @@ func (k *Keyring) IDs() []string {
 	return ids
 }
 
-// Seal encrypts a value for one place, such as "ci_variables/value/17": it
-// opens with the same place only, so values cannot be swapped in the database.
-// Each value has its own data key, wrapped by the instance key.
+// Seal encrypts a value for a place, such as "ci_variables/value/17". It can only be
+// opened with the same place, so values cannot be swapped in the database. Each
+// value has its own data key, which is encrypted with the instance key.
 func (k *Keyring) Seal(plaintext []byte, place string) string {
 	dataKey := make([]byte, keyLen)
 	rand.Read(dataKey) // never fails: the runtime ends the process instead
@@ -122,8 +122,8 @@ func (k *Keyring) Seal(plaintext []byte, place string) string {
 	return k.newest().seal(dataKey, payload)
 }
 
-// Open decrypts what Seal made for the place. It returns ErrUnknownKey or
-// ErrDamaged.
+// Open decrypts a value that Seal encrypted for the place. It returns ErrUnknownKey
+// or ErrDamaged.
 func (k *Keyring) Open(sealed, place string) ([]byte, error) {
 	_, dataKey, payload, err := k.unwrap(sealed)
 	if err != nil {
@@ -136,9 +136,9 @@ func (k *Keyring) Open(sealed, place string) ([]byte, error) {
 	return plaintext, nil
 }
 
-// Reseal wraps the data key of a value with the newest key and leaves the
-// encrypted value itself as it is, so it needs no place. The answer is false
-// when there was nothing to change. It returns ErrUnknownKey or ErrDamaged.
+// Reseal encrypts the data key of a value with the newest key. It does not change
+// the encrypted value, so it needs no place. It returns false if the newest key was
+// used already. Errors: ErrUnknownKey, ErrDamaged.
 func (k *Keyring) Reseal(sealed string) (string, bool, error) {
 	id, dataKey, payload, err := k.unwrap(sealed)
 	if err != nil {
@@ -151,15 +151,15 @@ func (k *Keyring) Reseal(sealed string) (string, bool, error) {
 	return newest.seal(dataKey, payload), true, nil
 }
 
-// Derive returns a key of 32 bytes for another use, such as signing cookies.
-// The same label gives the same key forever: it comes from the oldest key.
+// Derive returns a key of 32 bytes for another purpose, such as signing cookies. It
+// is derived from the oldest key, so a label always has the same key.
 func (k *Keyring) Derive(label string) []byte {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	return subkey(k.keys[0].raw, "derive/"+label, keyLen)
 }
 
-// Format keeps the keys out of logs, whatever verb prints them.
+// Format implements fmt.Formatter. It keeps the keys out of logs, for all verbs.
 func (k *Keyring) Format(s fmt.State, _ rune) { fmt.Fprintf(s, "keyring %s", k.path) }
 
 func (k *Keyring) newest() key {
@@ -199,8 +199,8 @@ func (k *Keyring) unwrap(sealed string) (id string, dataKey, payload []byte, err
 	return id, dataKey, payload, nil
 }
 
-// find returns the key of an id. A key it does not know may have been added by
-// another process: then it reads the file again.
+// find returns the key with an ID. If the ID is unknown, it reads the file again,
+// because another process may have added the key.
 func (k *Keyring) find(id string) (key, error) {
 	if !isID(id) {
 		return key{}, fmt.Errorf("%w: no key id", ErrDamaged)
@@ -235,8 +235,8 @@ func newKey() key {
 
 func makeKey(raw []byte) key {
 	return key{
-		// The id is derived from the key, so that a damaged key file is
-		// detected when it is read.
+		// The ID is derived from the key, so that a damaged key file is detected
+		// when it is read.
 		id:   hex.EncodeToString(subkey(raw, "id", 8)),
 		raw:  raw,
 		wrap: newAEAD(subkey(raw, "wrap", keyLen)),
@@ -273,7 +273,7 @@ func newAEAD(raw []byte) cipher.AEAD {
 func subkey(raw []byte, label string, n int) []byte {
 	b, err := hkdf.Key(sha256.New, raw, nil, "keyring/"+label, n)
 	if err != nil {
-		panic(err) // n is far below the bound of HKDF
+		panic(err) // n is far below the limit of HKDF
 	}
 	return b
 }
@@ -281,7 +281,7 @@ func subkey(raw []byte, label string, n int) []byte {
 func encode(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 
 func decode(s string) ([]byte, error) {
-	// The decoder skips line breaks, and then two texts would mean one value.
+	// The decoder ignores line breaks, so a value would have several encodings.
 	if strings.ContainsAny(s, "\r\n") {
 		return nil, fmt.Errorf("%w: line break", ErrDamaged)
 	}

@@ -171,7 +171,8 @@ func TestDerive(t *testing.T) {
 	}
 }
 
-// TestRotatedElsewhere has a server and a command on one key file.
+// TestRotatedElsewhere rotates keys with two keyrings of one key file, like a server
+// and a command.
 func TestRotatedElsewhere(t *testing.T) {
 	t.Parallel()
 	server := newKeyring(t)
@@ -190,7 +191,7 @@ func TestRotatedElsewhere(t *testing.T) {
 		t.Errorf("after Reload the server has %v, want %v", server.IDs(), command.IDs())
 	}
 
-	// Both know the same file; neither loses the other's key.
+	// Concurrent rotations keep the keys of the other process.
 	rotate(t, server)
 	rotate(t, command)
 	if n := len(command.IDs()); n != 5 {

@@ -18,7 +18,7 @@ func Mask(token string) string {
 	return base64.RawURLEncoding.EncodeToString(both)
 }
 
-// EqualMasked is Equal for a token that came back as it is, or masked.
+// EqualMasked is like Equal, for a given token that may be masked.
 func EqualMasked(given, token string) bool {
 	both, err := base64.RawURLEncoding.DecodeString(given)
 	if n := len(token); err == nil && len(both) == 2*n {

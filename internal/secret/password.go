@@ -18,25 +18,25 @@ const (
 	saltLen = 16
 	sumLen  = 32
 
-	// maxBcryptCost bounds the time an imported hash may take: each step
-	// doubles it, and 15 is about two seconds.
+	// maxBcryptCost limits the time to verify an imported hash: each step doubles
+	// it, and 15 takes about two seconds.
 	maxBcryptCost = 15
 )
 
-// Params is the price of one password hash. Raise it when machines get
-// faster: old hashes keep working, and NeedsRehash finds them.
+// Params are the cost parameters of a password hash. They can be raised at any time:
+// old hashes can still be verified, and NeedsRehash detects them.
 type Params struct {
 	Memory  uint32 // KiB
 	Time    uint32 // passes over the memory
 	Threads uint8
 }
 
-// DefaultParams is what OWASP advises for argon2id on a server that has other
-// uses for its memory: 19 MiB, two passes, one thread.
+// DefaultParams returns the parameters that OWASP recommends for argon2id: 19 MiB,
+// two passes, one thread.
 func DefaultParams() Params { return Params{Memory: 19 << 10, Time: 2, Threads: 1} }
 
-// Hasher hashes and checks passwords, a bounded number at once: each takes
-// Params.Memory, and a flood of sign-ins must wait, not use up the machine.
+// Hasher hashes and verifies passwords. The number of concurrent hashes is limited,
+// because each needs Params.Memory: further sign-ins wait.
 type Hasher struct {
 	params Params
 	total  int64
@@ -44,8 +44,8 @@ type Hasher struct {
 	count  atomic.Int64
 }
 
-// NewHasher makes a Hasher that computes at most atOnce hashes at a time. It
-// panics on parameters that no hash can have.
+// NewHasher returns a Hasher that computes at most atOnce hashes concurrently. It
+// panics if the parameters are not valid.
 func NewHasher(p Params, atOnce int) *Hasher {
 	e := encoded{Params: p, salt: make([]byte, saltLen), sum: make([]byte, sumLen)}
 	if _, err := parsePHC(e.String()); err != nil {
@@ -55,8 +55,8 @@ func NewHasher(p Params, atOnce int) *Hasher {
 	return &Hasher{params: p, total: total, memory: semaphore.NewWeighted(total)}
 }
 
-// Hash returns the hash of a password to store. It waits for its turn and fails
-// only when ctx ends first.
+// Hash returns the hash of a password to store. It waits if too many hashes are
+// being computed, and returns the error of ctx if ctx ends first.
 func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
 	e := encoded{Params: h.params, salt: make([]byte, saltLen)}
 	rand.Read(e.salt) // never fails: the runtime ends the process instead
@@ -68,9 +68,9 @@ func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
 	return e.String(), nil
 }
 
-// Verify reports whether the password belongs to the hash, which is argon2id
-// or, for imported users, bcrypt. It waits for its turn; the error is ctx's, or
-// says that the stored hash cannot be read.
+// Verify reports whether the password matches the hash, which is argon2id or, for
+// imported users, bcrypt. It waits like Hash. It returns the error of ctx, or an
+// error if the hash is not valid.
 func (h *Hasher) Verify(ctx context.Context, hash, password string) (bool, error) {
 	if isBcrypt(hash) {
 		return h.verifyBcrypt(ctx, hash, password)
@@ -86,8 +86,8 @@ func (h *Hasher) Verify(ctx context.Context, hash, password string) (bool, error
 	return subtle.ConstantTimeCompare(sum, e.sum) == 1, nil
 }
 
-// Burn takes as long as Verify. Call it when there is no such user, or no
-// password to compare with, so that the response time does not reveal that.
+// Burn takes as long as Verify. It is called if a user does not exist or has no
+// password, so that the response time does not reveal that.
 func (h *Hasher) Burn(ctx context.Context, password string) error {
 	if _, err := h.compute(ctx, h.params, make([]byte, saltLen), password, sumLen); err != nil {
 		return fmt.Errorf("burn password: %w", err)
@@ -95,20 +95,20 @@ func (h *Hasher) Burn(ctx context.Context, password string) error {
 	return nil
 }
 
-// Count returns how many hashes have been computed. Each costs the same, so tests
-// measure the cost of a sign-in with it instead of the clock.
+// Count returns the number of computed hashes. Tests measure the cost of a sign-in
+// with it instead of the time.
 func (h *Hasher) Count() int64 { return h.count.Load() }
 
-// NeedsRehash reports whether a hash has other parameters than those of Hash.
-// Replace it at the next sign-in, when the password is known. It is true for a
-// hash that cannot be parsed.
+// NeedsRehash reports whether a hash has other parameters than the Hasher, or cannot
+// be parsed. Callers replace such a hash at the next sign-in, when they have the
+// password.
 func (h *Hasher) NeedsRehash(hash string) bool {
 	e, err := parsePHC(hash)
 	return err != nil || e.Params != h.params || len(e.salt) != saltLen || len(e.sum) != sumLen
 }
 
 func (h *Hasher) compute(ctx context.Context, p Params, salt []byte, password string, n int) ([]byte, error) {
-	// A hash heavier than the whole allowance takes all of it.
+	// A hash that needs more than the total memory waits for all of it.
 	weight := min(int64(p.Memory), h.total)
 	if err := h.memory.Acquire(ctx, weight); err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func (h *Hasher) verifyBcrypt(ctx context.Context, hash, password string) (bool,
 	if cost > maxBcryptCost {
 		return false, fmt.Errorf("verify password: bcrypt hash: cost %d is over %d", cost, maxBcryptCost)
 	}
-	// It takes hardly any memory, but its share of the processors counts.
+	// bcrypt needs little memory, but its processor time must be limited too.
 	weight := int64(h.params.Memory)
 	if err := h.memory.Acquire(ctx, weight); err != nil {
 		return false, fmt.Errorf("verify password: %w", err)

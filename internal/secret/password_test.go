@@ -11,7 +11,7 @@ import (
 	"golang.org/x/crypto/bcrypt"
 )
 
-// cheap makes tests quick; the price of a hash is not what they are about.
+// cheap are parameters that make tests fast.
 var cheap = Params{Memory: 64, Time: 1, Threads: 1}
 
 func TestHashAndVerify(t *testing.T) {
@@ -42,7 +42,7 @@ func TestHashAndVerify(t *testing.T) {
 	}
 }
 
-// TestVerifyKnown checks hashes that other programs made.
+// TestVerifyKnown verifies hashes that other programs created.
 func TestVerifyKnown(t *testing.T) {
 	t.Parallel()
 	h := NewHasher(cheap, 1)
@@ -137,8 +137,8 @@ func TestHasherPanicsOnSenselessParams(t *testing.T) {
 	NewHasher(Params{Memory: 1, Time: 1, Threads: 4}, 1)
 }
 
-// TestBound holds all places of a Hasher and sees that everything else waits,
-// and stops waiting with its context.
+// TestBound uses all slots of a Hasher, and checks that further calls wait until
+// their context ends.
 func TestBound(t *testing.T) {
 	t.Parallel()
 	h := NewHasher(cheap, 2)
@@ -186,8 +186,7 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// TestBurnCosts: what is spent for a user who is not there is one hash, as for
-// one who is.
+// TestBurnCosts checks that Burn computes one hash, like Verify.
 func TestBurnCosts(t *testing.T) {
 	t.Parallel()
 	h := NewHasher(Params{Memory: 64, Time: 1, Threads: 1}, 1)
@@ -228,14 +227,14 @@ func FuzzParsePHC(f *testing.F) {
 	})
 }
 
-// FuzzVerifyBcrypt returns the imported-hash path text that no bcrypt made.
+// FuzzVerifyBcrypt verifies passwords with invalid bcrypt hashes.
 func FuzzVerifyBcrypt(f *testing.F) {
 	f.Add("$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW", "U*U")
 	f.Add("$2a$04$!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!", "")
 	h := NewHasher(cheap, 1)
 	f.Fuzz(func(t *testing.T, hash, password string) {
 		if cost, err := bcrypt.Cost([]byte(hash)); err == nil && cost > 5 && cost <= maxBcryptCost {
-			return // only slow
+			return // valid, but slow
 		}
 		if isBcrypt(hash) {
 			h.Verify(t.Context(), hash, password)

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/crypto/argon2"
 )
 
-// Bounds on what a stored hash may ask of us: it can come from an import, and
-// checking a password must not take the machine's memory or a minute.
+// The maximum parameters of a stored hash. A hash can be imported, and verifying a
+// password must not use all memory or take minutes.
 const (
 	maxMemory  = 256 << 10 // KiB
 	maxTime    = 16
@@ -21,21 +21,21 @@ const (
 	maxPart    = 64 // bytes of salt or sum
 )
 
-// encoded is an argon2id hash in its parts.
+// encoded is a parsed argon2id hash.
 type encoded struct {
 	Params
 	salt []byte
 	sum  []byte
 }
 
-// String returns the PHC form: $argon2id$v=19$m=19456,t=2,p=1$<salt>$<sum>.
+// String returns the PHC format: $argon2id$v=19$m=19456,t=2,p=1$<salt>$<sum>.
 func (e encoded) String() string {
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, e.Memory, e.Time, e.Threads,
 		base64.RawStdEncoding.EncodeToString(e.salt), base64.RawStdEncoding.EncodeToString(e.sum))
 }
 
-// parsePHC reads the PHC form. It takes the one canonical spelling of each
-// hash and nothing else, so what it accepts prints as it came.
+// parsePHC parses the PHC format. It accepts only the canonical encoding of a hash,
+// so that String returns the same text.
 func parsePHC(s string) (encoded, error) {
 	rest, ok := strings.CutPrefix(s, "$argon2id$")
 	if !ok {
@@ -91,7 +91,7 @@ func parseParams(s string) (Params, error) {
 }
 
 func parsePart(name, s string, least int) ([]byte, error) {
-	// The decoder skips line breaks, which the form does not know.
+	// The decoder ignores line breaks, which the format does not allow.
 	if strings.ContainsAny(s, "\r\n") {
 		return nil, fmt.Errorf("argon2id hash: %s has a line break", name)
 	}

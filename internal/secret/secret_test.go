@@ -15,7 +15,7 @@ func TestToken(t *testing.T) {
 		if !form.MatchString(token) {
 			t.Fatalf("token %q has another form", token)
 		}
-		// 128 bits at 5 bits a letter.
+		// At least 128 bits, with 5 bits per character.
 		if n := len(strings.TrimPrefix(token, "svcpat-")); n*5 < 128 {
 			t.Fatalf("token has %d letters, too few for 128 bits", n)
 		}

@@ -11,27 +11,25 @@ import (
 	"io"
 )
 
-// chunkSize is how many bytes of plaintext a chunk of an encrypted stream has.
-// All chunks but the last have this size.
+// chunkSize is the number of plaintext bytes in a chunk of an encrypted stream. The
+// last chunk may be shorter.
 const chunkSize = 64 << 10
 
-// chunkMore is how much larger an encrypted chunk is than its plaintext.
+// chunkMore is the difference in size between an encrypted chunk and its plaintext.
 const chunkMore = 16
 
-// SealStream encrypts a stream of any size for one place: the counterpart of
-// Seal for files, in bounded memory. It returns the encrypted stream and the
-// sealed key of this stream, which is stored in the database, so that a rotation
-// of the instance key does not touch the file.
+// SealStream encrypts a stream of any size for a place, like Seal, with constant
+// memory. It returns the encrypted stream and its sealed key. The key is stored in
+// the database, so that a rotation of the instance key does not change the file.
 func (k *Keyring) SealStream(plain io.Reader, place string) (sealedKey string, encrypted io.Reader) {
 	dataKey := make([]byte, keyLen)
 	rand.Read(dataKey) // never fails: the runtime ends the process instead
 	return k.Seal(dataKey, streamPlace(place)), &chunkReader{from: plain, size: chunkSize, turn: newChunkCipher(dataKey).seal}
 }
 
-// OpenStream decrypts what SealStream encrypted for the place. It returns
-// ErrUnknownKey or ErrDamaged; the returned reader returns ErrDamaged for a
-// stream that was changed, cut short or extended. What it has returned before
-// that is authentic.
+// OpenStream decrypts a stream that SealStream encrypted for the place. It returns
+// ErrUnknownKey or ErrDamaged. The returned reader returns ErrDamaged if the stream
+// was changed, truncated or extended; the data before the error is authentic.
 func (k *Keyring) OpenStream(encrypted io.Reader, sealedKey, place string) (io.Reader, error) {
 	dataKey, err := k.Open(sealedKey, streamPlace(place))
 	if err != nil {
@@ -43,8 +41,7 @@ func (k *Keyring) OpenStream(encrypted io.Reader, sealedKey, place string) (io.R
 	return &chunkReader{from: encrypted, size: chunkSize + chunkMore, turn: newChunkCipher(dataKey).open}, nil
 }
 
-// SealedSize returns the size of an encrypted stream with so many bytes of
-// plaintext.
+// SealedSize returns the size of an encrypted stream for a size of its plaintext.
 func SealedSize(plain int64) int64 {
 	chunks := max((plain+chunkSize-1)/chunkSize, 1)
 	return plain + chunks*chunkMore
@@ -52,9 +49,9 @@ func SealedSize(plain int64) int64 {
 
 func streamPlace(place string) string { return "stream/" + place }
 
-// chunkCipher encrypts the chunks of one stream. The key is used for this stream
-// only, so the nonce is a counter; its last byte marks the last chunk, so that a
-// stream that was cut short does not open.
+// chunkCipher encrypts or decrypts the chunks of one stream. The key is used only
+// for this stream, so the nonce is a counter. Its last byte marks the last chunk, so
+// that a truncated stream is detected.
 type chunkCipher struct {
 	aead cipher.AEAD
 	n    uint64
@@ -94,18 +91,18 @@ func (c *chunkCipher) open(to, chunk []byte, last bool) ([]byte, error) {
 	return plain, nil
 }
 
-// chunkReader reads chunks of one size from a stream and returns what turn makes
-// of them. It reads one byte ahead to know which chunk is the last.
+// chunkReader reads chunks of one size from a stream and returns the output of turn.
+// It reads one byte ahead to detect the last chunk.
 type chunkReader struct {
 	from io.Reader
 	size int
 	turn func(to, chunk []byte, last bool) ([]byte, error)
 
-	in    []byte // a chunk and one byte
-	held  int    // bytes in in
+	in    []byte // buffer for a chunk and one byte
+	held  int    // number of bytes in in
 	out   bytes.Reader
 	buf   []byte
-	ended bool // the source has ended
+	ended bool // from has ended
 	done  bool // the last chunk is in out
 	err   error
 }
