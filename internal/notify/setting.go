@@ -19,7 +19,7 @@ type Setting struct {
 	Level Level
 	// Only in the global setting.
 	Email       string // notification email; empty means the primary email
-	OwnActivity bool   // notify the user of their own activity
+	OwnActivity bool   // notify users about what they do themselves
 
 	chosen map[EventType]bool // for the level Custom
 }
