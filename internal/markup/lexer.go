@@ -34,7 +34,7 @@ type session struct {
 	library  *library
 	budget   *budget
 	registry *chroma.LexerRegistry
-	known    map[chroma.Lexer]chroma.Lexer // from the library's lexers to ours; nil if switched off
+	known    map[chroma.Lexer]chroma.Lexer // from library lexers to bounded ones; nil if switched off
 }
 
 func (y *library) session() *session {

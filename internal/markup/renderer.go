@@ -271,7 +271,7 @@ func (r *Renderer) fly(ctx context.Context, f *flight, key flightKey, work func(
 		return
 	}
 	defer release()
-	if found, ok := r.cache.get(key.sum); ok { // rendered meanwhile
+	if found, ok := r.cache.get(key.sum); ok { // rendered in the meantime
 		f.result = found
 		return
 	}
