@@ -253,7 +253,7 @@ func clientOf(r *http.Request, values url.Values) (id, secret string, err error)
 	user, errUser := url.QueryUnescape(user)
 	password, errPassword := url.QueryUnescape(password)
 	if errUser != nil || errPassword != nil || user == "" {
-		return "", "", &oauth.Error{Code: oauth.InvalidClient, Description: "The client credentials in the header can not be read."}
+		return "", "", &oauth.Error{Code: oauth.InvalidClient, Description: "The client credentials in the header cannot be read."}
 	}
 	if id != "" && id != user || secret != "" && secret != password {
 		return "", "", &oauth.Error{Code: oauth.InvalidRequest, Description: "The client credentials are sent in two ways that differ."}
