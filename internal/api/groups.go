@@ -184,24 +184,11 @@ func (p getGroupParams) attributes(a *API, c *call, n *project.Namespace) (*attr
 // getGroup: https://docs.gitlab.com/api/groups/#retrieve-a-group
 func (a *API) getGroup(c *call, p getGroupParams) (any, error) {
 	if !p.WithProjects {
-		n, err := a.Projects.GroupMarked(c, c.actor, p.Group)
-		shown, err := presentGroup(c, n, err)
-		if err == nil {
-			shown.attributesJSON, err = p.attributes(a, c, n)
-		}
-		if err == nil && n.MarkedAt == nil {
-			shown.RunnersToken, err = a.groupRunnersToken(c, n)
-		}
-		return shown, err
+		return a.getGroupAlone(c, p)
 	}
 	n, own, shared, err := a.Projects.GroupWithProjects(c, c.actor, p.Group)
 	if errs.Is(err, errs.KindNotFound) { // the group may be marked for deletion
-		n, err := a.Projects.GroupMarked(c, c.actor, p.Group)
-		shown, err := presentGroup(c, n, err)
-		if err == nil {
-			shown.attributesJSON, err = p.attributes(a, c, n)
-		}
-		return shown, err
+		return a.getGroupAlone(c, p)
 	}
 	if err != nil {
 		return nil, err
@@ -215,6 +202,20 @@ func (a *API) getGroup(c *call, p getGroupParams) (any, error) {
 		return nil, err
 	}
 	return toGroupWithProjects(c, group, own, shared, a.Now()), nil
+}
+
+// getGroupAlone returns a group without its projects, also if it is marked for
+// deletion.
+func (a *API) getGroupAlone(c *call, p getGroupParams) (any, error) {
+	n, err := a.Projects.GroupMarked(c, c.actor, p.Group)
+	shown, err := presentGroup(c, n, err)
+	if err == nil {
+		shown.attributesJSON, err = p.attributes(a, c, n)
+	}
+	if err == nil && n.MarkedAt == nil {
+		shown.RunnersToken, err = a.groupRunnersToken(c, n)
+	}
+	return shown, err
 }
 
 // groupRunnersToken returns the registration token of the group, or nil if the user
