@@ -202,6 +202,9 @@ func (e *Engine) Local(path string) Repo {
 // Path returns the directory of the repository.
 func (r Repo) Path() string { return r.path }
 
+// RefStore returns the refs of the repository.
+func (r Repo) RefStore() refstore.Store { return r.refs }
+
 // With returns a handle that also sees the objects of another repository, to
 // compare forks. Its refs are those of r. It must not be used for writing: new
 // objects could depend on objects that r does not have.

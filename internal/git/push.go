@@ -65,6 +65,9 @@ type PushOptions struct {
 	// that are not allowed. An error refuses all changes and is returned by
 	// ReceivePack, but not shown to the user.
 	Check func(context.Context, *Push) error
+	// Update, if set, updates refs in place of Repo.UpdateRefsAs, with the same errors. It
+	// gets the accepted changes, or, after a conflict, one of them.
+	Update func(ctx context.Context, push *Push, updates []Update) error
 	// Done is called with the changes that were made and are durable, before the
 	// client gets the result. Its error is returned by ReceivePack; the refs have been
 	// updated nevertheless.

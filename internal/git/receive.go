@@ -175,7 +175,12 @@ func (p *receiver) move(ctx context.Context, changes []*RefChange) error {
 		c.Refused = ""
 		updates[i] = Update{Ref: c.Ref, Old: c.Old, New: c.New}
 	}
-	err := p.repo.UpdateRefsAs(ctx, p.push.Mark, updates)
+	var err error
+	if p.o.Update != nil {
+		err = p.o.Update(ctx, p.push, updates)
+	} else {
+		err = p.repo.UpdateRefsAs(ctx, p.push.Mark, updates)
+	}
 	if err == nil {
 		return nil
 	}

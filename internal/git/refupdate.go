@@ -71,9 +71,8 @@ func (r Repo) SetDefaultBranch(ctx context.Context, branch string) error {
 }
 
 // AdoptBranch sets the default branch after a push if the current default branch
-// does not exist: to main or master if pushed, otherwise to the first branch in
-// pushed, a list of full ref names. It returns the default branch and whether it
-// changed.
+// does not exist: to the choice of ChooseBranch among pushed, a list of full ref names.
+// It returns the default branch and whether it changed.
 func (r Repo) AdoptBranch(ctx context.Context, pushed []string) (branch string, changed bool, err error) {
 	branch, err = r.DefaultBranch(ctx)
 	if err != nil {
@@ -82,21 +81,32 @@ func (r Repo) AdoptBranch(ctx context.Context, pushed []string) (branch string, 
 	if _, err := r.follow(ctx, Heads+branch); !errors.Is(err, ErrNotFound) {
 		return branch, false, err
 	}
-	var choice string
+	var made []string
 	for _, name := range pushed {
+		if _, err := r.follow(ctx, name); err == nil { // otherwise deleted by the same push
+			made = append(made, name)
+		}
+	}
+	choice := ChooseBranch(made)
+	if choice == "" {
+		return branch, false, nil
+	}
+	return choice, true, r.SetDefaultBranch(ctx, choice)
+}
+
+// ChooseBranch returns the branch that becomes the default branch of a repository without one
+// when some refs, by full names, are created: main or master, otherwise the first branch. It
+// returns an empty string if there are no branches.
+func ChooseBranch(created []string) string {
+	choice := ""
+	for _, name := range created {
 		short, ok := strings.CutPrefix(name, Heads)
 		if !ok {
 			continue
-		}
-		if _, err := r.follow(ctx, name); err != nil {
-			continue // deleted by the same push
 		}
 		if choice == "" || short == "main" || short == "master" && choice != "main" {
 			choice = short
 		}
 	}
-	if choice == "" {
-		return branch, false, nil
-	}
-	return choice, true, r.SetDefaultBranch(ctx, choice)
+	return choice
 }

@@ -40,10 +40,13 @@ func (s *Service) openAuxRepo(ctx context.Context, by actor.Actor, path string, 
 type target interface {
 	// check applies the rules to each change.
 	check(ctx context.Context, push *git.Push) error
-	// begin records a push before it moves refs.
+	// begin records a push before it moves refs, unless mover does.
 	begin(ctx context.Context, j journal) (int64, error)
 	// finish records the completed push.
 	finish(ctx context.Context, id int64, j journal) error
+	// mover returns the function that updates refs and records the push in one
+	// transaction, or nil if the refs are not in the database.
+	mover() func(ctx context.Context, j journal) error
 	// land determines from the refs which changes were made, and records them.
 	land(ctx context.Context, id int64, j journal) error
 	// hint shows the user messages about the push.
@@ -65,7 +68,23 @@ func (t projectTarget) check(ctx context.Context, push *git.Push) error {
 }
 
 func (t projectTarget) begin(ctx context.Context, j journal) (int64, error) {
-	return t.s.begin(ctx, t.by, t.p, j)
+	if inDatabase(t.repo) == nil {
+		return t.s.begin(ctx, t.by, t.p, j)
+	}
+	// The transaction checks it again, but only here the reason is shown.
+	at, err := findPlace(ctx, t.s.DB, "projects", t.p.ID)
+	if err != nil {
+		return 0, db.NotFound(err, "Project")
+	}
+	return 0, at.writable(t.p)
+}
+
+func (t projectTarget) mover() func(context.Context, journal) error {
+	refs := inDatabase(t.repo)
+	if refs == nil {
+		return nil
+	}
+	return func(ctx context.Context, j journal) error { return t.s.moveInTx(ctx, t.by, t.p, t.repo, refs, j) }
 }
 
 func (t projectTarget) finish(ctx context.Context, id int64, j journal) error {
@@ -106,6 +125,8 @@ func (t auxRepoTarget) begin(ctx context.Context, j journal) (int64, error) {
 	}
 	return id, err
 }
+
+func (auxRepoTarget) mover() func(context.Context, journal) error { return nil }
 
 func (t auxRepoTarget) finish(ctx context.Context, id int64, j journal) error {
 	var refs []string

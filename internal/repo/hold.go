@@ -19,7 +19,8 @@ import (
 // one. A move to another storage makes the repository read-only and then waits
 // until there are no such rows of any node. Rows are inserted under the lock of
 // the project or auxiliary repository row, which has the storage and the
-// read-only flag. So nothing is written to the old storage during a move.
+// read-only flag. So nothing is written to the old storage during a move. A push
+// that is one transaction takes the same lock instead (move_tx.go).
 
 // elsewhere is the message for a change of a repository that was moved in the
 // meantime.

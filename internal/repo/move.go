@@ -119,6 +119,9 @@ func (s *Service) moveBy(ctx context.Context, by actor.Actor, p *project.Project
 	// From here on the request must not stop the update halfway.
 	ctx = context.WithoutCancel(ctx)
 	begun.Changes, begun.Mark = changesOf(push), newMark()
+	if refs := inDatabase(r); refs != nil {
+		return moveError(s.moveInTx(ctx, by, p, r, refs, begun))
+	}
 	id, err := s.begin(ctx, by, p, begun)
 	if err != nil {
 		return err
@@ -127,14 +130,10 @@ func (s *Service) moveBy(ctx context.Context, by actor.Actor, p *project.Project
 		if err := s.land(ctx, id, by, p, r, begun); err != nil {
 			return err
 		}
-		var conflict *git.RefConflict
-		if errors.As(err, &conflict) {
-			return errs.Conflict("%s could not be moved: %s", shortRef(conflict.Ref), conflict.Why).Because(err)
-		}
-		if allAt(ctx, r, updates) {
+		if !errors.Is(err, git.ErrConflict) && allAt(ctx, r, updates) {
 			return nil // git failed after it had updated them
 		}
-		return missing(err, "Commit")
+		return moveError(err)
 	}
 	if err := s.finish(ctx, id, by, p, r, begun); err != nil {
 		// The refs have moved, so the request was successful.
@@ -142,6 +141,14 @@ func (s *Service) moveBy(ctx context.Context, by actor.Actor, p *project.Project
 		s.landLater(ctx, func(ctx context.Context) error { return s.land(ctx, id, by, p, r, begun) })
 	}
 	return nil
+}
+
+// moveError converts an error of an update of refs.
+func moveError(err error) error {
+	if conflict, ok := errors.AsType[*git.RefConflict](err); ok {
+		return errs.Conflict("%s could not be moved: %s", shortRef(conflict.Ref), conflict.Why).Because(err)
+	}
+	return missing(err, "Commit")
 }
 
 // allAt reports whether all refs have their new values.
@@ -258,50 +265,83 @@ func (s *Service) record(ctx context.Context, id int64, r git.Repo, done Push) e
 	if err != nil {
 		return err
 	}
-	if _, err := r.Ref(ctx, git.Heads+branch); errors.Is(err, git.ErrNotFound) {
-		branch = "" // only tags so far
-	} else if err != nil {
+	head := head{branch: branch}
+	if ref, err := r.Ref(ctx, git.Heads+branch); err == nil {
+		head.tip = ref.ID
+	} else if !errors.Is(err, git.ErrNotFound) {
 		return err
 	}
-	whole := done
-	done.Changes = slices.DeleteFunc(slices.Clone(done.Changes), func(c Change) bool { return strings.HasPrefix(c.Ref, NoteRefs) })
-	events, err := s.events(ctx, r, branch, &done)
+	rec, err := s.describe(ctx, r, head, done)
 	if err != nil {
 		return err
-	}
-	var readme *string
-	if branch != "" && slices.Contains(refs, git.Heads+branch) {
-		// On an error the housekeeping job finds the README later.
-		if path, err := readmeOf(ctx, r, git.Heads+branch); err == nil {
-			readme = &path
-		}
 	}
 	return s.DB.Tx(ctx, func(tx *db.Tx) error {
 		err := deletePushAs(ctx, tx, id, done.settled)
 		if errors.Is(err, db.ErrNoRows) {
 			return nil // settled by another node, or changed by another push
 		}
-		if err != nil || len(whole.Changes) == 0 {
+		if err != nil || len(done.Changes) == 0 {
 			return err
 		}
-		if err := s.strike(ctx, tx, whole); err != nil {
+		if err := s.strike(ctx, tx, done); err != nil {
 			return err
 		}
-		if err := s.Projects.Pushed(ctx, tx, done.Project.ID, branch, readme, done.At); err != nil {
-			return err
-		}
-		for _, e := range events {
-			if err := activity.Record(ctx, tx, e); err != nil {
-				return err
-			}
-		}
-		if len(done.Changes) > 0 {
-			if err := s.Events.Pushed.Publish(ctx, tx, done); err != nil {
-				return err
-			}
-		}
-		return s.addTidying(ctx, tx, done.Project.ID)
+		return s.insert(ctx, tx, rec)
 	})
+}
+
+// head is the default branch of a repository after a push.
+type head struct {
+	branch string
+	tip    git.OID // empty if the branch does not exist, because only tags were pushed so far
+}
+
+// record is what the database gets to know of a push.
+type record struct {
+	head
+	push   Push // without notes
+	events []activity.Event
+	readme *string // path; nil if it has not changed
+}
+
+// describe examines a push whose objects are in the repository.
+func (s *Service) describe(ctx context.Context, r git.Repo, at head, done Push) (record, error) {
+	rec := record{head: at, push: done}
+	rec.push.Changes = slices.DeleteFunc(slices.Clone(done.Changes), func(c Change) bool { return strings.HasPrefix(c.Ref, NoteRefs) })
+	var err error
+	if rec.events, err = s.events(ctx, r, at, &rec.push); err != nil {
+		return rec, err
+	}
+	if at.tip != "" && slices.ContainsFunc(done.Changes, func(c Change) bool { return c.Ref == git.Heads+at.branch }) {
+		// On an error the housekeeping job finds the README later.
+		if path, err := readmeOf(ctx, r, string(at.tip)); err == nil {
+			rec.readme = &path
+		}
+	}
+	return rec, nil
+}
+
+// insert records a push, with all effects.
+func (s *Service) insert(ctx context.Context, tx *db.Tx, rec record) error {
+	branch := rec.branch
+	if rec.tip == "" {
+		branch = ""
+	}
+	id := rec.push.Project.ID
+	if err := s.Projects.Pushed(ctx, tx, id, branch, rec.readme, rec.push.At); err != nil {
+		return err
+	}
+	for _, e := range rec.events {
+		if err := activity.Record(ctx, tx, e); err != nil {
+			return err
+		}
+	}
+	if len(rec.push.Changes) > 0 {
+		if err := s.Events.Pushed.Publish(ctx, tx, rec.push); err != nil {
+			return err
+		}
+	}
+	return s.addTidying(ctx, tx, id)
 }
 
 // adopt sets the default branch on the first push. Concurrent first pushes
@@ -325,7 +365,7 @@ const manyRefs = 4
 
 // events returns the activity events of a push, and counts the commits of its
 // changes.
-func (s *Service) events(ctx context.Context, r git.Repo, branch string, done *Push) ([]activity.Event, error) {
+func (s *Service) events(ctx context.Context, r git.Repo, at head, done *Push) ([]activity.Event, error) {
 	author := done.By.ID
 	if done.By.Deploy != nil {
 		author = done.By.Deploy.UserID
@@ -337,15 +377,15 @@ func (s *Service) events(ctx context.Context, r git.Repo, branch string, done *P
 		return activity.Event{ProjectID: &done.Project.ID, AuthorID: author, Action: activity.Pushed, Audience: activity.CodeReaders, Push: p, CreatedAt: done.At}
 	}
 	if len(done.Changes) >= manyRefs {
-		first := describe(done.Changes[0])
+		first := describeChange(done.Changes[0])
 		return []activity.Event{event(&activity.Push{Action: first.Action, RefType: first.RefType, RefCount: len(done.Changes)})}, nil
 	}
 	var list []activity.Event
 	for i := range done.Changes {
 		c := &done.Changes[i]
-		entry := describe(*c)
+		entry := describeChange(*c)
 		if c.New != git.ZeroOID && entry.RefType == "branch" {
-			if err := s.count(ctx, r, branch, c); err != nil {
+			if err := s.count(ctx, r, at, c); err != nil {
 				return nil, err
 			}
 			head, err := r.Commit(ctx, string(c.New))
@@ -359,7 +399,7 @@ func (s *Service) events(ctx context.Context, r git.Repo, branch string, done *P
 	return list, nil
 }
 
-func describe(c Change) activity.Push {
+func describeChange(c Change) activity.Push {
 	p := activity.Push{Action: activity.RefPushed, RefType: "branch", Ref: shortRef(c.Ref), From: string(c.Old), To: string(c.New)}
 	if strings.HasPrefix(c.Ref, git.Tags) {
 		p.RefType = "tag"
@@ -375,13 +415,13 @@ func describe(c Change) activity.Push {
 
 // count counts the new commits of a branch; for a new branch those that the
 // default branch does not have.
-func (s *Service) count(ctx context.Context, r git.Repo, branch string, c *Change) error {
+func (s *Service) count(ctx context.Context, r git.Repo, at head, c *Change) error {
 	o := git.LogOptions{From: []string{string(c.New)}}
 	switch {
 	case c.Old != git.ZeroOID:
 		o.Not = []string{string(c.Old)}
-	case branch != "" && c.Ref != git.Heads+branch:
-		o.Not = []string{git.Heads + branch}
+	case at.tip != "" && c.Ref != git.Heads+at.branch:
+		o.Not = []string{string(at.tip)}
 	}
 	n, err := r.Count(ctx, o)
 	if errors.Is(err, git.ErrNotFound) {

@@ -144,7 +144,7 @@ func (p *Pushing) ReceivePack(ctx context.Context, in io.Reader, out io.Writer, 
 	var id int64
 	var begun journal
 	moved := false // refs have moved: the push was successful for the client
-	_, err = p.repo.ReceivePack(ctx, in, out, git.PushOptions{
+	options := git.PushOptions{
 		ServeOptions: o,
 		MaxSize:      most,
 		MaxObject:    object,
@@ -164,6 +164,10 @@ func (p *Pushing) ReceivePack(ctx context.Context, in io.Reader, out io.Writer, 
 		},
 		Done: func(ctx context.Context, push *git.Push) error {
 			moved = true
+			if id == 0 { // recorded with the update
+				p.to.hint(ctx, push)
+				return nil
+			}
 			err := p.to.finish(ctx, id, journal{Changes: changesOf(push), Options: push.Options})
 			if err == nil {
 				id = 0
@@ -171,7 +175,17 @@ func (p *Pushing) ReceivePack(ctx context.Context, in io.Reader, out io.Writer, 
 			}
 			return nil // the row is settled below, or later
 		},
-	})
+	}
+	if move := p.to.mover(); move != nil {
+		options.Update = func(ctx context.Context, push *git.Push, updates []git.Update) error {
+			j := journal{Options: push.Options, Mark: push.Mark}
+			for _, u := range updates {
+				j.Changes = append(j.Changes, Change{Ref: u.Ref, Old: u.Old, New: u.New})
+			}
+			return move(ctx, j)
+		}
+	}
+	_, err = p.repo.ReceivePack(ctx, in, out, options)
 	if id != 0 { // refused or failed: the refs show which changes were made
 		late := p.to.land(context.WithoutCancel(ctx), id, begun)
 		if late != nil && moved {

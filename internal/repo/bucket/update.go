@@ -22,6 +22,20 @@ var errRepacked = fmt.Errorf("%w: the packs of the repository were replaced", gi
 // Update implements refstore.Store. The objects that become reachable are in the directory of
 // the cache; those that were not reachable from a ref before are stored as a pack.
 func (r *refs) Update(ctx context.Context, mark string, updates []git.Update) error {
+	return r.updateWith(ctx, mark, updates, nil)
+}
+
+// UpdateIn is Update for a push. It sets the default branch as git.Repo.AdoptBranch does, and
+// runs in, with the default branch and whether it exists now, in the same transaction. Its
+// error undoes the update and is returned.
+func (r *refs) UpdateIn(ctx context.Context, mark string, updates []git.Update, in func(ctx context.Context, tx *db.Tx, branch string, exists bool) error) error {
+	return r.updateWith(ctx, mark, updates, in)
+}
+
+// inTx is a function that runs in the transaction of an update, or nil.
+type inTx func(ctx context.Context, tx *db.Tx, branch string, exists bool) error
+
+func (r *refs) updateWith(ctx context.Context, mark string, updates []git.Update, in inTx) error {
 	if len(updates) == 0 {
 		return nil
 	}
@@ -37,14 +51,14 @@ func (r *refs) Update(ctx context.Context, mark string, updates []git.Update) er
 	}
 	var err error
 	for range 5 {
-		if err = r.s.update(ctx, r.dir, mark, updates); !errors.Is(err, errRepacked) {
+		if err = r.s.update(ctx, r.dir, mark, updates, in); !errors.Is(err, errRepacked) {
 			return err
 		}
 	}
 	return err
 }
 
-func (s *Storage) update(ctx context.Context, dir, mark string, updates []git.Update) error {
+func (s *Storage) update(ctx context.Context, dir, mark string, updates []git.Update, in inTx) error {
 	row, err := s.find(ctx, dir)
 	if err != nil {
 		return err
@@ -107,13 +121,40 @@ func (s *Storage) update(ctx context.Context, dir, mark string, updates []git.Up
 				return err
 			}
 		}
-		return saveGeneration(ctx, tx, now.id, after.generation)
+		if err := saveGeneration(ctx, tx, now.id, after.generation); err != nil || in == nil {
+			return err
+		}
+		branch, exists, err := adoptBranch(ctx, tx, after, changes)
+		if err != nil {
+			return err
+		}
+		return in(ctx, tx, branch, exists)
 	})
 	if err != nil {
 		return err
 	}
 	s.adopt(dir, temp, pack, row, after, changes)
 	return nil
+}
+
+// adoptBranch sets the default branch if it does not exist and an update created branches. It
+// returns the default branch and whether it exists.
+func adoptBranch(ctx context.Context, tx *db.Tx, now repository, changes []ref) (branch string, exists bool, err error) {
+	found, err := findNamed(ctx, tx, now.id, []string{git.Heads + now.head})
+	if err != nil || len(found) > 0 {
+		return now.head, len(found) > 0, err
+	}
+	var made []string
+	for _, c := range changes {
+		if c.target != "" {
+			made = append(made, c.name)
+		}
+	}
+	branch = git.ChooseBranch(made)
+	if branch == "" {
+		return now.head, false, nil
+	}
+	return branch, true, saveHead(ctx, tx, now.id, branch, now.generation)
 }
 
 // changes returns the rows of refs after the updates, sorted by name. It returns
