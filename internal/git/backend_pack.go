@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"svc/internal/git/refstore"
@@ -48,6 +49,33 @@ func (r Repo) PackNew(ctx context.Context, dir string, from, not []OID) (hash st
 		in.WriteString(string(id) + "\n")
 	}
 	return r.pack(ctx, writing, dir, in.String(), "--revs")
+}
+
+// PackRest writes a pack of the objects that are reachable from some objects and not in
+// packs with some hashes, as PackNew does.
+func (r Repo) PackRest(ctx context.Context, dir string, from []OID, hashes []string) (hash string, err error) {
+	in, err := revInput(from)
+	if err != nil {
+		return "", err
+	}
+	options := []string{"--revs"}
+	for _, h := range hashes {
+		options = append(options, "--keep-pack=pack-"+h+".pack")
+	}
+	return r.pack(ctx, transfer, dir, in, options...)
+}
+
+// CountReachable returns the number of objects that are reachable from some objects.
+func (r Repo) CountReachable(ctx context.Context, from []OID) (int64, error) {
+	in, err := revInput(from)
+	if err != nil {
+		return 0, err
+	}
+	out, err := r.output(ctx, command{work: transfer, args: []string{"rev-list", "--objects", "--count", "--stdin"}, in: strings.NewReader(in)})
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
 }
 
 // PackAll writes a pack of all objects that are reachable from refs, with a bitmap.

@@ -20,6 +20,12 @@ import (
 // on the other repository. The directory is created atomically and is durable when
 // Fork returns. It returns ErrExists and ErrNoRepository.
 func (e *Engine) Fork(ctx context.Context, from Repo, path string) (Repo, error) {
+	if to := e.Repo(path); to.backend != nil && to.backend == from.backend {
+		if err := to.backend.Fork(ctx, from.path, to.path); err != nil {
+			return to, fmt.Errorf("fork %s: %w", from.path, err)
+		}
+		return to, nil
+	}
 	branch, err := from.DefaultBranch(ctx)
 	if err != nil {
 		return Repo{}, fmt.Errorf("fork %s: %w", from.path, err)

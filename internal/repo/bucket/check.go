@@ -37,7 +37,7 @@ func (s *Storage) Check(ctx context.Context, problem func(text string)) (Report,
 			if p.path == "" {
 				problem(fmt.Sprintf("pack %s belongs to no repository", p.object))
 			}
-			if whole[p.id] == len(p.parts()) {
+			if whole[p.object] == len(p.parts()) {
 				continue
 			}
 			if err := s.checkParts(ctx, p, problem); err != nil {
@@ -50,10 +50,10 @@ func (s *Storage) Check(ctx context.Context, problem func(text string)) (Report,
 	}
 }
 
-// listed lists the store, and returns the number of complete objects by pack. It counts the
-// objects that belong to no pack.
-func (s *Storage) listed(ctx context.Context, r *Report) (map[int64]int, error) {
-	whole := map[int64]int{}
+// listed lists the store, and returns the number of complete files by object of a pack, which
+// forks may share. It counts the files that belong to no pack.
+func (s *Storage) listed(ctx context.Context, r *Report) (map[string]int, error) {
+	whole := map[string]int{}
 	all := func(blob.Info) bool { return true }
 	err := s.eachBatch(ctx, all, func(batch []blob.Info, names []string) error {
 		packs, err := findPacksOf(ctx, s.DB, s.Name, names)
@@ -66,7 +66,7 @@ func (s *Storage) listed(ctx context.Context, r *Report) (map[int64]int, error) 
 			case !ok:
 				r.Unused++
 			case slices.Contains(p.parts(), part{o.Key[len(p.object):], o.Size}):
-				whole[p.id]++
+				whole[p.object]++
 			}
 		}
 		return nil

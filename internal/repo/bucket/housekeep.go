@@ -29,22 +29,27 @@ func (s *Storage) Needs(ctx context.Context, dir string) (git.Needs, error) {
 	return needs(packs), err
 }
 
+// needs returns the needs of packs, the largest of which is first.
 func needs(packs []packRow) git.Needs {
 	n := git.Needs{Packs: len(packs)}
 	bitmap := false
 	for _, p := range packs {
 		n.Largest = max(n.Largest, p.size)
-		n.Rest += p.size
 		bitmap = bitmap || p.bitmap > 0
 	}
-	n.Rest -= n.Largest
+	for _, p := range packs {
+		// Older ones have what combining all would leave out again.
+		if p.created.After(packs[0].created) {
+			n.Rest += p.size
+		}
+	}
 	n.Bitmap = n.Largest >= largePack && !bitmap
 	return n
 }
 
 // Housekeep implements git.Backend. It combines small packs, so that the number of packs
 // grows with the logarithm of the size. Full housekeeping, and housekeeping that writes a
-// bitmap, writes one pack of all reachable objects and removes the others.
+// bitmap, writes packs of all reachable objects and removes the others.
 //
 // It needs no lock: the packs are replaced only if all of them still exist. If another node
 // was faster, it returns git.ErrBusy.
@@ -101,9 +106,9 @@ func (s *Storage) list(ctx context.Context, dir string) (repository, []packRow, 
 	return row, packs, nil
 }
 
-// combine replaces packs by one pack of their objects or, with whole, of all reachable objects.
-// Unreachable objects in packs younger than unreachableGrace are then put into a second pack,
-// because a pipeline may still need a commit after a forced push.
+// combine replaces packs by one pack of their objects or, with whole, by those of packWhole.
+// Unreachable objects in packs younger than unreachableGrace are kept, because a pipeline may
+// still need a commit after a forced push.
 func (s *Storage) combine(ctx context.Context, dir string, row repository, old []packRow, whole bool) error {
 	temp, err := s.temp(".pack-")
 	if err != nil {
@@ -151,6 +156,9 @@ func (s *Storage) packSmall(ctx context.Context, dir, temp string, row repositor
 // unreachableGrace is the minimum time for which unreachable objects are kept.
 const unreachableGrace = 14 * 24 * time.Hour
 
+// packWhole writes up to three packs: of the objects of the default branch and tags, which
+// rarely become unreachable, so that forks can share it; of the other reachable objects; and of
+// young unreachable objects.
 func (s *Storage) packWhole(ctx context.Context, dir, temp string, row repository, old []packRow) ([]packRow, error) {
 	v, err := s.snapshot(ctx, dir, row)
 	if err != nil {
@@ -159,37 +167,45 @@ func (s *Storage) packWhole(ctx context.Context, dir, temp string, row repositor
 	if v.generation != row.generation {
 		return nil, git.ErrBusy
 	}
-	tips := make([]git.OID, len(v.refs))
-	for i, r := range v.refs {
-		tips[i] = r.target
-	}
-	local := s.Git.Local(dir)
-	hash, err := local.PackAll(ctx, temp, tips)
+	lasting, others := v.split(row.head)
+	hash, err := s.packLasting(ctx, dir, temp, row.head, lasting)
 	if err != nil {
 		return nil, err
-	}
-	if hash == "" && len(tips) > 0 {
-		return nil, fmt.Errorf("git packed none of %d refs: %w", len(tips), git.ErrCorrupt)
 	}
 	if now, err := s.find(ctx, dir); err != nil || now.generation != row.generation {
 		return nil, cmp.Or(err, git.ErrBusy) // before it is uploaded
 	}
-	var young []packRow
-	for _, p := range old {
-		if s.Now().Sub(p.created) < unreachableGrace && p.hash != hash {
-			young = append(young, p)
-		}
-	}
 	var made []packRow
-	var except []string
-	if hash != "" {
+	add := func(hash string, created time.Time) error {
+		if hash == "" {
+			return nil
+		}
 		p, err := s.store(ctx, temp, hash)
+		if err != nil {
+			return err
+		}
+		p.created = created
+		made = append(made, p)
+		return s.install(dir, temp, p) // git looks for it there
+	}
+	now := s.Now()
+	if err := add(hash, now); err != nil {
+		return nil, err
+	}
+	local := s.Git.Local(dir)
+	if len(others.refs) > 0 {
+		if hash, err = local.PackNew(ctx, temp, others.targets(), lasting.targets()); err == nil {
+			err = add(hash, now)
+		}
 		if err != nil {
 			return nil, err
 		}
-		made, except = append(made, p), []string{hash}
-		if err := s.install(dir, temp, p); err != nil { // git looks for it there
-			return nil, err
+	}
+	except := hashes(made)
+	var young []packRow
+	for _, p := range old {
+		if s.Now().Sub(p.created) < unreachableGrace && !slices.Contains(except, p.hash) {
+			young = append(young, p)
 		}
 	}
 	if len(young) == 0 {
@@ -202,6 +218,59 @@ func (s *Storage) packWhole(ctx context.Context, dir, temp string, row repositor
 	p, err := s.store(ctx, temp, rest)
 	p.created = newest(young)
 	return append(made, p), err
+}
+
+// split returns the default branch and the tags of a repository, and its other refs. Without a
+// default branch and tags, it returns all refs and none.
+func (v *snapshot) split(branch string) (lasting, others *snapshot) {
+	lasting, others = &snapshot{}, &snapshot{}
+	for _, r := range v.refs {
+		if r.name == git.Heads+branch || strings.HasPrefix(r.name, git.Tags) {
+			lasting.refs = append(lasting.refs, r)
+		} else {
+			others.refs = append(others.refs, r)
+		}
+	}
+	if len(lasting.refs) == 0 {
+		return others, lasting
+	}
+	return lasting, others
+}
+
+// targets returns the IDs of the refs.
+func (v *snapshot) targets() []git.OID {
+	list := make([]git.OID, len(v.refs))
+	for i, r := range v.refs {
+		list[i] = r.target
+	}
+	return list
+}
+
+// packLasting writes a pack with a bitmap of the objects that are reachable from some refs of
+// a repository, and returns its hash. Git writes bitmaps only for all refs, so it works in a
+// repository that has only these and borrows the objects.
+func (s *Storage) packLasting(ctx context.Context, dir, temp, branch string, lasting *snapshot) (string, error) {
+	view, err := s.temp(".view-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(view)
+	if err := git.Layout(view, branch); err != nil {
+		return "", err
+	}
+	if err := replace(filepath.Join(view, "objects", "info", "alternates"), filepath.Join(dir, "objects")+"\n"); err != nil {
+		return "", err
+	}
+	if err := s.writeRefs(view, branch, lasting); err != nil {
+		return "", err
+	}
+	local := s.Git.Local(view)
+	defer local.Forget()
+	hash, err := local.PackAll(ctx, temp, lasting.targets())
+	if err == nil && hash == "" && len(lasting.refs) > 0 {
+		err = fmt.Errorf("git packed none of %d refs: %w", len(lasting.refs), git.ErrCorrupt)
+	}
+	return hash, err
 }
 
 // install moves the files of a pack from a temporary directory to that of a
@@ -354,8 +423,14 @@ func (s *Storage) Sweep(ctx context.Context) error {
 	return nil
 }
 
+// deletePack deletes a removed pack, and its object unless a fork or the original of the
+// repository shares it.
 func (s *Storage) deletePack(ctx context.Context, p packRow) error {
-	if p.object != "" {
+	shared, err := sharesObject(ctx, s.DB, p)
+	if err != nil {
+		return err
+	}
+	if p.object != "" && !shared {
 		for _, suffix := range suffixes() {
 			if err := s.Store.Delete(ctx, p.object+suffix); err != nil {
 				return err

@@ -277,6 +277,18 @@ func findRemoved(ctx context.Context, q db.Q, storage string, before time.Time, 
 	return db.All(ctx, q, scanPack, `SELECT `+packColumns+` FROM bucket_packs WHERE storage = ? AND removed_at < ? ORDER BY removed_at LIMIT ?`, storage, before, limit)
 }
 
+// sharesObject reports whether another pack, removed or not, has the same object.
+func sharesObject(ctx context.Context, q db.Q, p packRow) (bool, error) {
+	return db.Exists(ctx, q, `SELECT 1 FROM bucket_packs WHERE object = ? AND object <> '' AND id <> ?`, p.object, p.id)
+}
+
+// copyPack inserts the pack of another repository into a repository. It returns db.ErrNoRows if
+// the pack was removed.
+func copyPack(ctx context.Context, q db.Q, id, repositoryID int64) error {
+	return db.ExecOne(ctx, q, `INSERT INTO bucket_packs (storage, repository_id, hash, object, size, index_size, bitmap_size, created_at)
+		SELECT storage, ?, hash, object, size, index_size, bitmap_size, created_at FROM bucket_packs WHERE id = ? AND removed_at IS NULL`, repositoryID, id)
+}
+
 func deletePack(ctx context.Context, q db.Q, id int64) error {
 	err := db.ExecOne(ctx, q, `DELETE FROM bucket_packs WHERE id = ?`, id)
 	if errors.Is(err, db.ErrNoRows) {
