@@ -70,6 +70,9 @@ func get(t *testing.T, s *Service, address string) (*Image, error) {
 	return s.Get(t.Context(), part[3], part[4], "1")
 }
 
+// icon is the header and directory of an icon with one image, which follows.
+const icon = "\x00\x00\x01\x00\x01\x00" + "\x10\x10\x00\x00\x01\x00\x20\x00\x64\x00\x00\x00\x16\x00\x00\x00"
+
 func TestGet(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
@@ -82,7 +85,11 @@ func TestGet(t *testing.T) {
 		"/huge2.webp": "RIFF\x1e\x00\x00\x00WEBPVP8L\x0a\x00\x00\x00\x2f\xff\xff\xff\x0f..........",
 		"/short.webp": "RIFF\x1e\x00\x00\x00WEBPVP8X",
 		"/huge.bmp":   "BM....\x00\x00\x00\x00....\x28\x00\x00\x00\xff\xff\x00\x00\xff\xff\x00\x00....",
-		"/huge.png":   string(bomb(t, 60000, 60000)), "/overflow.png": string(bomb(t, 1<<31-1, 1<<31-1)), "/long.png": string(picture(t)) + strings.Repeat("x", MaxSize),
+		"/small.ico":  icon + string(picture(t)), "/huge.ico": icon + string(bomb(t, 60000, 60000)), "/short.ico": icon[:20], "/far.ico": icon,
+		"/bitmap.ico": icon + "\x28\x00\x00\x00\x10\x00\x00\x00\x20\x00\x00\x00", "/wide.ico": icon + "\x28\x00\x00\x00\xff\xff\xff\x7f\x20\x00\x00\x00",
+		"/small.avif": "....ftypavif....\x00\x00\x00\x14ispe\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x02", "/none.avif": "....ftypavif....",
+		"/huge.avif": "....ftypavis....\x00\x00\x00\x14ispe\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x02ispe\x00\x00\x00\x00\x00\x00\xff\xff\x00\x00\xff\xff",
+		"/huge.png":  string(bomb(t, 60000, 60000)), "/overflow.png": string(bomb(t, 1<<31-1, 1<<31-1)), "/long.png": string(picture(t)) + strings.Repeat("x", MaxSize),
 	}
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked.Add(1)
@@ -102,6 +109,8 @@ func TestGet(t *testing.T) {
 	s, _ := proxy(t)
 	for path, want := range map[string]string{
 		"/a.png": "image/png", "/moved": "image/png", "/a.svg": SVG, "/wrong.png": "", "/text": "", "/small.webp": "image/webp", "/huge.webp": "", "/huge2.webp": "", "/short.webp": "", "/huge.bmp": "", "/html.svg": "", "/svgx": "", "/open.svg": "",
+		"/small.ico": "image/x-icon", "/huge.ico": "", "/short.ico": "", "/far.ico": "", "/bitmap.ico": "image/x-icon", "/wide.ico": "",
+		"/small.avif": "image/avif", "/none.avif": "", "/huge.avif": "",
 		"/huge.png": "", "/overflow.png": "", "/long.png": "", "/none": "",
 	} {
 		got, err := get(t, s, site.URL+path)

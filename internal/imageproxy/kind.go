@@ -36,15 +36,16 @@ func Kind(content []byte) string {
 	case "image/bmp":
 		size = bmpConfig
 	case "image/x-icon":
-		return kind
+		size = iconConfig
 	default:
 		switch {
 		case len(content) > 12 && (string(content[4:12]) == "ftypavif" || string(content[4:12]) == "ftypavis"):
-			return "image/avif"
+			kind, size = "image/avif", avifConfig
 		case isSVG(content):
 			return SVG
+		default:
+			return ""
 		}
-		return ""
 	}
 	c, err := size(bytes.NewReader(content))
 	if err != nil || c.Width < 1 || c.Height < 1 || c.Width > maxPixels/c.Height {
@@ -85,6 +86,64 @@ func bmpConfig(r io.Reader) (c image.Config, err error) {
 	c.Width, c.Height = int(int32(binary.LittleEndian.Uint32(h[18:]))), int(int32(binary.LittleEndian.Uint32(h[22:])))
 	c.Height = max(c.Height, -c.Height)
 	return c, nil
+}
+
+// maxIcons is the maximum number of images of an icon, whose headers are all read.
+const maxIcons = 64
+
+// iconConfig reads the size of the largest image of an icon. Each image is a PNG, or a bitmap
+// without its file header, whose height includes a mask.
+func iconConfig(r io.Reader) (largest image.Config, err error) {
+	content, err := io.ReadAll(r)
+	if err != nil || len(content) < 6 {
+		return largest, errShort
+	}
+	n := int(binary.LittleEndian.Uint16(content[4:]))
+	if n > maxIcons {
+		return largest, errors.New("it has too many images")
+	}
+	for i := range n {
+		at := 6 + 16*i
+		if at+16 > len(content) {
+			return largest, errShort
+		}
+		start := int64(binary.LittleEndian.Uint32(content[at+12:]))
+		if start+12 > int64(len(content)) {
+			return largest, errShort
+		}
+		var c image.Config
+		if data := content[start:]; bytes.HasPrefix(data, []byte("\x89PNG")) {
+			if c, err = png.DecodeConfig(bytes.NewReader(data)); err != nil {
+				return largest, err
+			}
+		} else {
+			c.Width, c.Height = int(int32(binary.LittleEndian.Uint32(data[4:]))), int(int32(binary.LittleEndian.Uint32(data[8:])))
+			c.Height = max(c.Height, -c.Height)
+		}
+		if c.Width < 1 || c.Height < 1 {
+			return largest, errors.New("an image has no size")
+		}
+		largest.Width, largest.Height = max(largest.Width, c.Width), max(largest.Height, c.Height)
+	}
+	return largest, nil
+}
+
+// avifConfig reads the largest size of the images of an AVIF file, which are in boxes named ispe,
+// after four bytes of flags.
+func avifConfig(r io.Reader) (largest image.Config, err error) {
+	content, err := io.ReadAll(r)
+	if err != nil {
+		return largest, err
+	}
+	for {
+		at := bytes.Index(content, []byte("ispe"))
+		if at < 0 || at+16 > len(content) {
+			return largest, nil // without a size, if there was none
+		}
+		content = content[at+8:]
+		largest.Width = max(largest.Width, int(binary.BigEndian.Uint32(content)))
+		largest.Height = max(largest.Height, int(binary.BigEndian.Uint32(content[4:])))
+	}
 }
 
 // isSVG reports whether the root element of a document is svg. A declaration, a
