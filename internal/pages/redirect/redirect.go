@@ -225,8 +225,8 @@ func (r *Rule) match(parts []string) (map[string]string, bool) {
 	return values, len(parts) == len(r.from)
 }
 
-// fill replaces the placeholders in the target. Values are escaped, so that they
-// cannot change the host.
+// fill replaces the placeholders in the target. Values are escaped, so that they can
+// neither change the host nor add parameters.
 func (r *Rule) fill(values map[string]string) string {
 	if len(values) == 0 || !strings.Contains(r.to, ":") {
 		return r.to
@@ -241,6 +241,7 @@ func (r *Rule) fill(values map[string]string) string {
 	}
 	var out strings.Builder
 	out.WriteString(head)
+	query := false // after the question mark
 	for rest != "" {
 		at := strings.IndexByte(rest, ':')
 		if at < 0 {
@@ -248,6 +249,7 @@ func (r *Rule) fill(values map[string]string) string {
 			break
 		}
 		out.WriteString(rest[:at])
+		query = query || strings.Contains(rest[:at], "?")
 		rest = rest[at+1:]
 		end := strings.IndexFunc(rest, func(c rune) bool { return c != '_' && !unicode.IsLetter(c) && !unicode.IsDigit(c) })
 		if end < 0 {
@@ -258,7 +260,12 @@ func (r *Rule) fill(values map[string]string) string {
 			out.WriteString(":")
 			continue
 		}
-		out.WriteString(escape(value))
+		if query {
+			value = url.QueryEscape(value)
+		} else {
+			value = escape(value)
+		}
+		out.WriteString(value)
 		rest = rest[end:]
 	}
 	text := out.String()
