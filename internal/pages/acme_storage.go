@@ -116,9 +116,13 @@ func (a *acmeStorage) Lock(ctx context.Context, name string) error {
 	}
 }
 
-// RenewLockLease extends a lock.
+// RenewLockLease extends a lock. An error means that the lock may belong to another
+// process.
 func (a *acmeStorage) RenewLockLease(ctx context.Context, name string, lease time.Duration) error {
-	return keepLock(ctx, a.s.DB, name, a.holder(name), a.s.Now().Add(lease))
+	if err := keepLock(ctx, a.s.DB, name, a.holder(name), a.s.Now().Add(lease)); err != nil {
+		return fmt.Errorf("renew the lock %s: %w", name, err)
+	}
+	return nil
 }
 
 // Unlock implements certmagic.Locker. It does not release a lock that expired

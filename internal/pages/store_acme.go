@@ -54,9 +54,9 @@ func takeLock(ctx context.Context, q db.Q, name, holder string, now time.Time, l
 	return got == holder, err
 }
 
+// keepLock extends a lock. It returns db.ErrNoRows if another holder has it.
 func keepLock(ctx context.Context, q db.Q, name, holder string, until time.Time) error {
-	_, err := q.ExecContext(ctx, `UPDATE pages_acme_locks SET expires_at = ? WHERE name = ? AND holder = ?`, until, name, holder)
-	return err
+	return db.ExecOne(ctx, q, `UPDATE pages_acme_locks SET expires_at = ? WHERE name = ? AND holder = ?`, until, name, holder)
 }
 
 func dropLock(ctx context.Context, q db.Q, name, holder string) error {
