@@ -140,17 +140,19 @@ func (j *job) after(before error) error {
 			continue
 		}
 		j.vars.add("CI_JOB_STATUS", status(before))
+		ignore := j.vars.get("AFTER_SCRIPT_IGNORE_ERRORS")
+		fatal := before == nil && ignore != "" && !j.vars.is("AFTER_SCRIPT_IGNORE_ERRORS")
 		err := j.section("after_script", "Running after_script", func() error {
 			limit := j.vars.duration("RUNNER_AFTER_SCRIPT_TIMEOUT", afterTime)
 			ctx, cancel := context.WithTimeoutCause(j.whole, limit, fmt.Errorf("after_script took longer than %v", limit))
 			defer cancel()
 			err := j.runLines(ctx, s.Name, s.Script)
-			if err != nil && j.whole.Err() == nil {
+			if err != nil && !fatal && j.whole.Err() == nil {
 				j.warn("after_script failed, but the job goes on: %v", err)
 			}
 			return err
 		})
-		if ignore := j.vars.get("AFTER_SCRIPT_IGNORE_ERRORS"); err != nil && before == nil && ignore != "" && !j.vars.is("AFTER_SCRIPT_IGNORE_ERRORS") {
+		if err != nil && fatal {
 			return err
 		}
 	}
