@@ -153,7 +153,7 @@ func (s *Server) Run(ctx context.Context) error {
 	select {
 	case cause = <-failed:
 	case <-ctx.Done():
-		s.drain(failed)
+		cause = s.drain(failed)
 	}
 	watching()
 	<-ended
@@ -163,18 +163,21 @@ func (s *Server) Run(ctx context.Context) error {
 }
 
 // drain makes the readiness check fail and continues to serve requests until load
-// balancers have noticed, because connections to a closed listener would fail.
-func (s *Server) drain(failed <-chan error) {
+// balancers have noticed, because connections to a closed listener would fail. It
+// returns the error of a listener that fails meanwhile.
+func (s *Server) drain(failed <-chan error) error {
 	s.stopping.Store(true)
 	if s.Config.ShutdownDelay <= 0 {
-		return
+		return nil
 	}
 	s.Log.Info("stopping: not ready, waiting for load balancers", "delay", s.Config.ShutdownDelay)
 	timer := time.NewTimer(s.Config.ShutdownDelay)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-failed:
+		return nil
+	case err := <-failed:
+		return err
 	}
 }
 
