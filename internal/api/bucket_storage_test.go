@@ -53,7 +53,8 @@ func TestBucketStorage(t *testing.T) {
 			to.Check(t, apptest.Call{Do: "GET " + at + "/repository/commits/" + made.ID, As: alice, Status: 200})
 			to.Check(t, apptest.Call{Do: "GET " + at + "/repository/files/" + file + "?ref=main", As: alice, Status: 200, Want: fmt.Sprintf(`{"last_commit_id":%q}`, made.ID)})
 			if i == 3 { // the node fetches it again, because its directory is only a cache
-				if err := os.RemoveAll(filepath.Join(to.Config.Storages["bucket"], "projects")); err != nil {
+				// Renamed, because the node may write to it.
+				if err := os.Rename(filepath.Join(to.Config.Storages["bucket"], "projects"), filepath.Join(t.TempDir(), "gone")); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -139,11 +140,12 @@ func lock(ctx context.Context, e *entry) error {
 // errReplaced means that a pack was replaced since the list was read.
 var errReplaced = errors.New("a pack was replaced")
 
-// sync updates a directory to the current version. The caller holds the lock of the entry.
+// sync updates a directory to the current version. The caller holds the lock of the entry. It
+// tries again if packs are replaced meanwhile, or the directory is deleted.
 func (s *Storage) sync(ctx context.Context, dir string, e *entry) (changed bool, err error) {
 	for range 5 {
 		changed, err = s.syncOnce(ctx, dir, e)
-		if !errors.Is(err, errReplaced) {
+		if !errors.Is(err, errReplaced) && !errors.Is(err, fs.ErrNotExist) {
 			return changed, err
 		}
 	}
