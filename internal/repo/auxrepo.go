@@ -45,18 +45,22 @@ type AuxRepoOwner struct {
 	Open func(ctx context.Context, by actor.Actor, path string, write bool) (a *AuxRepo, ok bool, err error)
 	// Check sets Refused of the changes that are not allowed.
 	Check func(ctx context.Context, a *AuxRepo, push *git.Push) error
-	// Follow examines the repository after a push and returns a function that
-	// records the result in a transaction.
+	// Follow examines a push, whose objects are in the repository, and returns a
+	// function that records the result in a transaction. The refs may be updated later.
 	Follow func(ctx context.Context, p AuxRepoPush) (record func(context.Context, *db.Tx) error, err error)
 }
 
-// AuxRepoPush is a completed push to an auxiliary repository.
+// AuxRepoPush is a push to an auxiliary repository.
 type AuxRepoPush struct {
 	AuxRepo *AuxRepo
 	Repo    git.Repo
 	By      actor.Actor
 	Changes []Change
-	At      time.Time
+	// Branch is the default branch after the push, Tip the object it refers to, empty
+	// if it does not exist.
+	Branch string
+	Tip    git.OID
+	At     time.Time
 }
 
 // OwnAuxRepos registers the owner of a kind of auxiliary repositories. It is
@@ -287,6 +291,9 @@ func (s *Service) moveAuxRepo(ctx context.Context, by actor.Actor, a *AuxRepo, r
 	}
 	ctx = context.WithoutCancel(ctx) // must not stop halfway
 	begun := journal{Changes: changesOf(push), Mark: newMark()}
+	if move := to.mover(); move != nil {
+		return move(ctx, begun)
+	}
 	id, err := to.begin(ctx, begun)
 	if err != nil {
 		return err

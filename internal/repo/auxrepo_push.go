@@ -76,7 +76,7 @@ func (t projectTarget) begin(ctx context.Context, j journal) (int64, error) {
 	if err != nil {
 		return 0, db.NotFound(err, "Project")
 	}
-	return 0, at.writable(t.p)
+	return 0, at.writable(t.p.Storage)
 }
 
 func (t projectTarget) mover() func(context.Context, journal) error {
@@ -84,7 +84,9 @@ func (t projectTarget) mover() func(context.Context, journal) error {
 	if refs == nil {
 		return nil
 	}
-	return func(ctx context.Context, j journal) error { return t.s.moveInTx(ctx, t.by, t.p, t.repo, refs, j) }
+	return func(ctx context.Context, j journal) error {
+		return moveInTx(ctx, t.repo, j, func() error { return t.s.moveOnce(ctx, t.by, t.p, t.repo, refs, j) })
+	}
 }
 
 func (t projectTarget) finish(ctx context.Context, id int64, j journal) error {
@@ -119,6 +121,13 @@ func (t auxRepoTarget) check(ctx context.Context, push *git.Push) error {
 }
 
 func (t auxRepoTarget) begin(ctx context.Context, j journal) (int64, error) {
+	if inDatabase(t.repo) != nil {
+		at, err := findPlace(ctx, t.s.DB, "annexes", t.a.ID)
+		if err != nil {
+			return 0, db.NotFound(err, "Repository")
+		}
+		return 0, at.writable(t.a.Storage)
+	}
 	id, storage, err := t.s.enterAuxRepo(ctx, t.by, t.a.ID, j)
 	if err == nil && storage != t.a.Storage {
 		err = errors.Join(errs.Conflict(elsewhere), t.s.dropAuxRepo(ctx, id))
@@ -126,7 +135,15 @@ func (t auxRepoTarget) begin(ctx context.Context, j journal) (int64, error) {
 	return id, err
 }
 
-func (auxRepoTarget) mover() func(context.Context, journal) error { return nil }
+func (t auxRepoTarget) mover() func(context.Context, journal) error {
+	refs := inDatabase(t.repo)
+	if refs == nil {
+		return nil
+	}
+	return func(ctx context.Context, j journal) error {
+		return moveInTx(ctx, t.repo, j, func() error { return t.moveOnce(ctx, refs, j) })
+	}
+}
 
 func (t auxRepoTarget) finish(ctx context.Context, id int64, j journal) error {
 	var refs []string
@@ -145,7 +162,7 @@ func (t auxRepoTarget) finish(ctx context.Context, id int64, j journal) error {
 }
 
 // errOvertaken rolls back the record of a push, because another push was
-// recorded since Follow examined the repository.
+// recorded since the repository was examined.
 var errOvertaken = errors.New("another push was recorded meanwhile")
 
 // record calls Follow and records its result with the push. If another push was
@@ -159,10 +176,19 @@ func (t auxRepoTarget) record(ctx context.Context, id int64, j journal) error {
 	if err != nil {
 		return fmt.Errorf("pushes to auxiliary repository %d: %w", t.a.ID, err)
 	}
+	after := head{}
+	if after.branch, err = t.repo.DefaultBranch(ctx); err != nil {
+		return err
+	}
+	if tip, err := t.repo.Ref(ctx, git.Heads+after.branch); err == nil {
+		after.tip = tip.ID
+	} else if !errors.Is(err, git.ErrNotFound) {
+		return err
+	}
 	at := t.s.Now()
-	record, err := t.s.auxRepoOwners[t.a.Kind].Follow(ctx, AuxRepoPush{AuxRepo: t.a, Repo: t.repo, By: t.by, Changes: j.Changes, At: at})
+	record, err := t.follow(ctx, after, j, at)
 	if err != nil {
-		return fmt.Errorf("follow push %d to auxiliary repository %d: %w", id, t.a.ID, err)
+		return err
 	}
 	err = t.s.DB.Tx(ctx, func(tx *db.Tx) error {
 		err := deleteAuxRepoPush(ctx, tx, id)
@@ -172,22 +198,38 @@ func (t auxRepoTarget) record(ctx context.Context, id int64, j journal) error {
 		if err != nil || len(j.Changes) == 0 {
 			return err
 		}
-		err = countAuxRepoPush(ctx, tx, t.a.ID, pushes, at)
-		if errors.Is(err, db.ErrNoRows) {
-			return errOvertaken
-		}
-		if err != nil {
-			return err
-		}
-		if err := record(ctx, tx); err != nil {
-			return err
-		}
-		return t.s.addAuxRepoTidying(ctx, tx, t.a.ID, false)
+		return t.insert(ctx, tx, pushes, at, record)
 	})
 	if err != nil {
 		return fmt.Errorf("record push %d to auxiliary repository %d: %w", id, t.a.ID, err)
 	}
 	return nil
+}
+
+// follow calls Follow of the owner of the repository.
+func (t auxRepoTarget) follow(ctx context.Context, after head, j journal, at time.Time) (func(context.Context, *db.Tx) error, error) {
+	push := AuxRepoPush{AuxRepo: t.a, Repo: t.repo, By: t.by, Changes: j.Changes, Branch: after.branch, Tip: after.tip, At: at}
+	record, err := t.s.auxRepoOwners[t.a.Kind].Follow(ctx, push)
+	if err != nil {
+		return nil, fmt.Errorf("follow push to auxiliary repository %d: %w", t.a.ID, err)
+	}
+	return record, nil
+}
+
+// insert records a push with the result of follow. It returns errOvertaken if another push was
+// recorded since there were the given number of pushes.
+func (t auxRepoTarget) insert(ctx context.Context, tx *db.Tx, pushes int64, at time.Time, record func(context.Context, *db.Tx) error) error {
+	err := countAuxRepoPush(ctx, tx, t.a.ID, pushes, at)
+	if errors.Is(err, db.ErrNoRows) {
+		return errOvertaken
+	}
+	if err != nil {
+		return err
+	}
+	if err := record(ctx, tx); err != nil {
+		return err
+	}
+	return t.s.addAuxRepoTidying(ctx, tx, t.a.ID, false)
 }
 
 func (t auxRepoTarget) land(ctx context.Context, id int64, j journal) error {

@@ -120,7 +120,7 @@ func (s *Service) moveBy(ctx context.Context, by actor.Actor, p *project.Project
 	ctx = context.WithoutCancel(ctx)
 	begun.Changes, begun.Mark = changesOf(push), newMark()
 	if refs := inDatabase(r); refs != nil {
-		return moveError(s.moveInTx(ctx, by, p, r, refs, begun))
+		return moveError(moveInTx(ctx, r, begun, func() error { return s.moveOnce(ctx, by, p, r, refs, begun) }))
 	}
 	id, err := s.begin(ctx, by, p, begun)
 	if err != nil {

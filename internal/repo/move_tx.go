@@ -15,7 +15,8 @@ import (
 
 // txStore is a store of refs that are in the database, so that a push is one transaction: its
 // refs, its objects, its event and its background jobs. It needs no row while it is in
-// progress, and nothing has to be settled after a crash.
+// progress, and nothing has to be settled after a crash. UpdateIn is Update that also calls in
+// within its transaction, with the default branch and whether it exists after the update.
 type txStore interface {
 	refstore.Store
 	UpdateIn(ctx context.Context, mark string, updates []git.Update, in func(ctx context.Context, tx *db.Tx, branch string, exists bool) error) error
@@ -27,23 +28,15 @@ func inDatabase(r git.Repo) txStore {
 	return refs
 }
 
-// errOtherBranch undoes an update: the default branch is not the one that was expected.
-var errOtherBranch = errors.New("the default branch changed meanwhile")
+// maxMoveTries is the maximum number of attempts of moveInTx.
+const maxMoveTries = 50
 
-// maxMoveTries is the maximum number of attempts of moveInTx. Another default branch is rare.
-const maxMoveTries = 10
-
-// moveInTx updates refs and records the push in one transaction. The errors are those of
-// git.Repo.UpdateRefs; Unavailable while the repository is being moved, Conflict if it was
-// moved since p was read.
-func (s *Service) moveInTx(ctx context.Context, by actor.Actor, p *project.Project, r git.Repo, refs txStore, j journal) error {
-	updates := make([]git.Update, len(j.Changes))
-	for i, c := range j.Changes {
-		updates[i] = git.Update{Ref: c.Ref, Old: c.Old, New: c.New}
-	}
+// moveInTx calls once, which updates refs and records the push in one transaction, until it was
+// not overtaken by another push.
+func moveInTx(ctx context.Context, r git.Repo, j journal, once func() error) error {
 	var err error
 	for range maxMoveTries {
-		if err = s.moveOnce(ctx, by, p, r, refs, j, updates); !errors.Is(err, errOtherBranch) {
+		if err = once(); !errors.Is(err, errOvertaken) {
 			break
 		}
 	}
@@ -57,7 +50,20 @@ func (s *Service) moveInTx(ctx context.Context, by actor.Actor, p *project.Proje
 	return err
 }
 
-func (s *Service) moveOnce(ctx context.Context, by actor.Actor, p *project.Project, r git.Repo, refs txStore, j journal, updates []git.Update) error {
+// updates returns the updates of the changes.
+func (j journal) updates() []git.Update {
+	list := make([]git.Update, len(j.Changes))
+	for i, c := range j.Changes {
+		list[i] = git.Update{Ref: c.Ref, Old: c.Old, New: c.New}
+	}
+	return list
+}
+
+// moveOnce updates refs of a project and records the push. The errors are those of
+// git.Repo.UpdateRefs; Unavailable while the repository is being moved, Conflict if it was
+// moved since p was read; errOvertaken.
+func (s *Service) moveOnce(ctx context.Context, by actor.Actor, p *project.Project, r git.Repo, refs txStore, j journal) error {
+	updates := j.updates()
 	at, err := headAfter(ctx, refs, updates)
 	if err != nil {
 		return err
@@ -69,26 +75,57 @@ func (s *Service) moveOnce(ctx context.Context, by actor.Actor, p *project.Proje
 	}
 	return refs.UpdateIn(ctx, j.Mark, updates, func(ctx context.Context, tx *db.Tx, branch string, exists bool) error {
 		if branch != at.branch || exists != (at.tip != "") {
-			return errOtherBranch
+			return errOvertaken
 		}
 		now, err := lockPlace(ctx, tx, "projects", p.ID)
 		if err != nil {
 			return db.NotFound(err, "Project")
 		}
-		if err := now.writable(p); err != nil {
+		if err := now.writable(p.Storage); err != nil {
 			return err
 		}
 		return s.insert(ctx, tx, rec)
 	})
 }
 
-// writable returns Unavailable if the repository of a project is being moved, and Conflict if
-// it was moved since p was read.
-func (at place) writable(p *project.Project) error {
+// moveOnce updates refs and records the push. The errors are those of Service.moveOnce.
+func (t auxRepoTarget) moveOnce(ctx context.Context, refs txStore, j journal) error {
+	pushes, err := auxRepoPushes(ctx, t.s.DB, t.a.ID)
+	if err != nil {
+		return db.NotFound(err, "Repository")
+	}
+	updates := j.updates()
+	at, err := headAfter(ctx, refs, updates)
+	if err != nil {
+		return err
+	}
+	now := t.s.Now()
+	record, err := t.follow(ctx, at, j, now)
+	if err != nil {
+		return err
+	}
+	return refs.UpdateIn(ctx, j.Mark, updates, func(ctx context.Context, tx *db.Tx, branch string, exists bool) error {
+		if branch != at.branch || exists != (at.tip != "") {
+			return errOvertaken
+		}
+		there, err := lockPlace(ctx, tx, "annexes", t.a.ID)
+		if err != nil {
+			return db.NotFound(err, "Repository")
+		}
+		if err := there.writable(t.a.Storage); err != nil {
+			return err
+		}
+		return t.insert(ctx, tx, pushes, now, record)
+	})
+}
+
+// writable returns Unavailable if a repository is being moved, and Conflict if it is no longer
+// on a storage.
+func (at place) writable(storage string) error {
 	if at.readOnly {
 		return errs.Unavailable(project.BeingMoved).Because(project.ErrMoving)
 	}
-	if at.storage != p.Storage {
+	if at.storage != storage {
 		return errs.Conflict(elsewhere)
 	}
 	return nil

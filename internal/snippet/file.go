@@ -231,7 +231,7 @@ func (s *Service) check(ctx context.Context, _ *repo.AuxRepo, push *git.Push) er
 
 // follow updates the list of files of the snippet.
 func (s *Service) follow(ctx context.Context, p repo.AuxRepoPush) (func(context.Context, *db.Tx) error, error) {
-	list, err := paths(ctx, p.Repo, "HEAD")
+	list, err := paths(ctx, p.Repo, string(p.Tip))
 	if err != nil {
 		return nil, err
 	}

@@ -30,13 +30,10 @@ type changed struct {
 
 // follow returns a function that records the page changes of a push.
 func (s *Service) follow(ctx context.Context, p repo.AuxRepoPush) (func(context.Context, *db.Tx) error, error) {
-	head, err := p.Repo.DefaultBranch(ctx)
-	if err != nil {
-		return nil, err
-	}
 	var list []changed
+	var err error
 	for _, c := range p.Changes {
-		if c.Ref != git.Heads+head || c.New == git.ZeroOID {
+		if c.Ref != git.Heads+p.Branch || c.New == git.ZeroOID {
 			continue
 		}
 		if list, err = changes(ctx, p.Repo, c); err != nil {
