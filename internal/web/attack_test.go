@@ -191,5 +191,5 @@ func TestHidden(t *testing.T) {
 	}
 	guest.get("/nothing/here/-/tree/main").want(404)
 	guest.get("/1").want(404) // an ID is not a path
-	guest.get("/ghost").want(404)
+	guest.get("/ghost").want(200, "Ghost User", "whose accounts were deleted").not("Member since", "Personal projects")
 }

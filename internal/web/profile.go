@@ -14,6 +14,7 @@ type profileView struct {
 	User     *user.User
 	Whole    bool // not only the name
 	Self     bool
+	Ghost    bool   // whether it is the ghost user
 	Tab      string // projects or activity
 	Projects []*project.Project
 	Events   []eventView
@@ -29,8 +30,11 @@ func (w *Web) profile(v *visit, ref user.Ref) error {
 	if err != nil {
 		return err
 	}
-	if u.Kind == user.Ghost || !strings.EqualFold(u.Username, string(ref)) {
+	if !strings.EqualFold(u.Username, string(ref)) {
 		return errs.NotFound("User")
+	}
+	if u.Kind == user.Ghost {
+		return v.show(profileView{User: u, Ghost: true})
 	}
 	p := profileView{User: u, Whole: user.MayReadProfile(v.actor, u), Self: v.actor.Is(u.ID)}
 	if p.Whole {
