@@ -8,7 +8,7 @@ import (
 )
 
 // TestLegacyPaths checks that URLs of project pages without "/-/", which tools still
-// use, redirect.
+// use, redirect, and so do clone URLs that are opened in a browser.
 func TestLegacyPaths(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, dbtest.SQLite(t))
@@ -29,6 +29,18 @@ func TestLegacyPaths(t *testing.T) {
 	} {
 		b.get(from).leads(to)
 	}
+	s.Check(t, apptest.Call{Do: "POST /groups", As: ada, JSON: `{"name":"team","path":"team","visibility":"public"}`, Status: 201})
+	for from, to := range map[string]string{ // clone URLs
+		"/ada/p.git":            "/ada/p",
+		"/none/such.git":        "/none/such",
+		"/ada/p.wiki.git":       "/ada/p/-/wikis",
+		"/team.wiki.git":        "/groups/team/-/wikis",
+		"/snippets/1.git":       "/-/snippets/1",
+		"/ada/p/snippets/1.git": "/ada/p/-/snippets/1",
+	} {
+		b.get(from).leads(to)
+	}
+	b.get("/.git").want(404)
 	b.get("/ada/p/issues/1").want(303)
 	b.get("/ada/p/-/issues/1").want(200, "One")
 	b.get("/ada/issues").want(200)

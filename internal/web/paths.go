@@ -108,6 +108,9 @@ func (w *Web) place(v *visit) error {
 	if strings.HasSuffix(v.r.URL.Path, "/") {
 		return v.redirect(local(strings.TrimRight(v.r.URL.EscapedPath(), "/")))
 	}
+	if repository, ok := strings.CutSuffix(path, ".git"); ok && repository != "" {
+		return v.redirect(w.pageOfRepository(v, repository))
+	}
 	if group, ok := strings.CutPrefix(path, "groups/"); ok { // the URL that the API returns
 		return w.group(v, project.Ref(group))
 	}
@@ -139,6 +142,24 @@ func (w *Web) place(v *visit) error {
 		return v.redirect(to)
 	}
 	return err
+}
+
+// pageOfRepository returns the URL of the page for a clone URL without ".git":
+// of a project, a wiki or a snippet. The page checks whether it exists.
+func (w *Web) pageOfRepository(v *visit, path string) string {
+	if place, ok := strings.CutSuffix(path, ".wiki"); ok {
+		if _, err := w.Projects.RequireGroup(v, v.actor, project.Ref(place), project.NoAccess); err == nil {
+			place = "groups/" + place
+		}
+		return pathTo(place) + "/-/wikis"
+	}
+	if id, ok := strings.CutPrefix(path, "snippets/"); ok {
+		return pathTo("-/snippets", id)
+	}
+	if in, id, ok := strings.Cut(path, "/snippets/"); ok {
+		return pathTo(in) + "/-/snippets" + pathTo(id)
+	}
+	return pathTo(path)
 }
 
 // legacyPages are the first words of pages of a project that once had URLs without
