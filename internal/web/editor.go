@@ -18,6 +18,7 @@ import (
 
 func (w *Web) editorPages() {
 	w.placePage("POST preview_markdown", signedIn, w.showPreview)
+	w.page("POST /-/preview_markdown", signedIn, w.previewPersonal)
 	w.projectPage("POST uploads", sender, w.sendUpload)
 	w.projectPage("GET templates/{type}/{name}", signedIn, w.descriptionTemplate)
 }
@@ -36,10 +37,24 @@ func (w *Web) showPreview(v *visit, in project.Place) error {
 	if err != nil {
 		return err
 	}
+	v.sendPreview(html)
+	return nil
+}
+
+// previewPersonal sends the script the rendered description of a personal snippet.
+func (w *Web) previewPersonal(v *visit) error {
+	html, err := w.renderDescription(v, nil, v.r.PostForm.Get("text"))
+	if err != nil {
+		return err
+	}
+	v.sendPreview(html)
+	return nil
+}
+
+func (v *visit) sendPreview(html template.HTML) {
 	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	v.w.Header().Set("Cache-Control", "no-store")
 	_, _ = v.w.Write([]byte(html))
-	return nil
 }
 
 // descriptionTemplate sends the script a description template.

@@ -1,6 +1,9 @@
 package web
 
 import (
+	"html/template"
+	"strings"
+
 	"svc/internal/errs"
 	"svc/internal/git"
 	"svc/internal/project"
@@ -13,8 +16,9 @@ type snippetForm struct {
 	Snippet *snippet.Snippet // nil for a new one
 	Form    form
 	Rows    []snippetRow
-	Kept    []string // files that cannot be edited in a form; they are kept
-	To      string   // URL of the form
+	Kept    []string      // files that cannot be edited in a form; they are kept
+	Look    template.HTML // preview of the description
+	To      string        // URL of the form
 	Back    string
 }
 
@@ -29,6 +33,9 @@ func (p snippetForm) title() string {
 	}
 	return "Edit " + p.Snippet.Title
 }
+
+// Base returns the URL of previews, completion and uploads of the description.
+func (p snippetForm) Base() string { return strings.TrimSuffix(snippetBase(p.Project), "snippets") }
 
 // MoreFiles reports whether there is room for another file.
 func (p snippetForm) MoreFiles() bool { return len(p.Rows)+len(p.Kept) < snippet.MaxFiles }
@@ -104,6 +111,9 @@ func (w *Web) newSnippet(v *visit, in *project.Ref) error {
 		return err
 	}
 	p.Rows = v.sentRows()
+	if v.ticked("preview") {
+		return w.previewSnippet(v, p)
+	}
 	s, err := w.Snippets.Create(v, v.actor, in, v.snippetFields(p.Rows, nil))
 	if err == nil {
 		return v.done("The snippet was created.", snippetAddress(s))
@@ -122,6 +132,30 @@ func (p snippetForm) refused(v *visit, err error) error {
 	}
 	p.Form.only("title", "description")
 	return v.again(p)
+}
+
+// previewSnippet shows the form again with the rendered description.
+func (w *Web) previewSnippet(v *visit, p snippetForm) error {
+	if p.Form = v.sent(); len(p.Rows) == 0 {
+		p.Rows = []snippetRow{{}}
+	}
+	var err error
+	if p.Look, err = w.renderDescription(v, p.Project, p.Form.Get("description")); err != nil {
+		return err
+	}
+	return v.show(p)
+}
+
+// renderDescription renders the description of a snippet. in is nil for a personal
+// snippet.
+func (w *Web) renderDescription(v *visit, in *project.Project, source string) (template.HTML, error) {
+	var ref *project.Ref
+	if in != nil {
+		r := project.RefTo(in.ID)
+		ref = &r
+	}
+	text, err := w.Plan.Render(v, v.actor, ref, source)
+	return template.HTML(text), err // Render has cleaned it
 }
 
 // snippetEdit is the form of an existing snippet, with the texts of its files.
@@ -174,6 +208,9 @@ func (w *Web) editSnippet(v *visit, in *project.Ref) error {
 		return err
 	}
 	p.Rows = v.sentRows()
+	if v.ticked("preview") {
+		return w.previewSnippet(v, p)
+	}
 	s, err := w.Snippets.Update(v, v.actor, in, p.Snippet.ID, v.snippetFields(p.Rows, before), nil)
 	if err == nil {
 		return v.done("The snippet was updated.", snippetAddress(s))

@@ -39,6 +39,11 @@ func TestSnippetPages(t *testing.T) {
 				t.Fatalf("leads to %q", at)
 			}
 			guest.get(at).want(200, "A &lt;script&gt;", "<strong>bold</strong>", "package", `id="L1-0"`, `id="L1-1"`, "snippetfile2.txt", strings.TrimSuffix(strings.Replace(at, "/-/", "/", 1), "")+".git").harmless()
+			ada.submit(base+"/new", base, "title", "x", "description", "**soon** "+evil, "visibility", "public", "path", "a", "content", "kept", "preview", "1").want(200, "<strong>soon</strong>", "kept").harmless()
+			ada.submit(at+"/edit", at, "title", "x", "description", "**later**", "visibility", "public", "preview", "1").want(200, "<strong>later</strong>")
+			token := ada.get(base + "/new").token()
+			place, _, _ := strings.Cut(base, "snippets")
+			ada.post(place+"preview_markdown", url.Values{"authenticity_token": {token}, "text": {"**now** " + evil}}).want(200, "<strong>now</strong>").harmless()
 			guest.get(base + "/raw").want(404)
 			raw := guest.get(at+"/raw").want(200, "package x // "+evil+"\n")
 			if kind, rules := raw.header.Get("Content-Type"), raw.header.Get("Content-Security-Policy"); kind != "text/plain; charset=utf-8" || !strings.Contains(rules, "sandbox") {
@@ -54,6 +59,8 @@ func TestSnippetPages(t *testing.T) {
 			ada.submit(at, at+"/delete").want(303)
 			ada.get(at).want(404)
 		}
+		ada.get("/ada/p/-/snippets/new").want(200, `data-editor="/ada/p/-/" data-uploads`)
+		ada.get("/-/snippets/new").want(200, `data-editor="/-/"`).not("data-uploads") // no place stores files for personal snippets
 		ada.submit("/-/snippets/new", "/-/snippets", "title", "x", "visibility", "public", "path", "../x", "content", "x").want(422, "path of a file is invalid")
 		ada.submit("/-/snippets/new", "/-/snippets", "title", "x", "visibility", "public").want(422)
 		inside := ada.submit("/ada/p/-/snippets/new", "/ada/p/-/snippets", "title", "in", "visibility", "public", "path", "a", "content", "x").want(303).header.Get("Location")

@@ -174,9 +174,7 @@ func (w *Web) snippet(v *visit, in *project.Ref) error {
 	if in != nil {
 		err = w.fillSnippet(v, *in, &p)
 	} else if s.Description != "" {
-		var text string
-		text, err = w.Plan.Render(v, v.actor, nil, s.Description)
-		p.Text = template.HTML(text) // Render has cleaned it
+		p.Text, err = w.renderDescription(v, nil, s.Description)
 	}
 	if err != nil {
 		return err
