@@ -65,6 +65,9 @@
     say(`${items.length} suggestion${items.length === 1 ? "" : "s"}. Use the arrow keys, Enter to insert, Escape to close.`);
   };
   const complete = () => {
+    // Until the answer is there, only suggestions that match are kept.
+    const text = part().text.toLowerCase();
+    if (!list.hidden) show(items.filter((s) => `${s.value} ${s.label}`.toLowerCase().includes(text)));
     const mine = ++round, url = `${base}${kinds[input.name]}?search=${encodeURIComponent(part().text)}`;
     clearTimeout(timer);
     timer = setTimeout(async () => {

@@ -18,7 +18,7 @@
   // sends the browser sends the form on Enter, as it does without a script: were
   // the script to send it as well, the form could go out twice.
   const listbox = (input, list, url, { current = "", pick, hide, sends = false }) => {
-    let page = 0, more = false, busy = false, round = 0, at = -1;
+    let page = 0, more = false, busy = false, round = 0, at = -1, shown = null; // shown is the text that is listed
     const options = () => [...$$("[role=option]", list)];
     list.id ||= `list-${++ids}`;
     list.setAttribute("role", "listbox");
@@ -65,6 +65,7 @@
         const j = await res.json();
         if (mine !== round) return;
         if (fresh) list.replaceChildren();
+        shown = text;
         page++;
         more = j.MoreBranches || j.MoreTags;
         add("Branches", j.Branches, text);
@@ -83,7 +84,10 @@
     input.addEventListener("keydown", (e) => {
       if (e.key === "ArrowDown") { e.preventDefault(); if (list.hidden) load(true); else { choose(at + 1); if (more && at > options().length - 5) load(false); } }
       else if (e.key === "ArrowUp") { e.preventDefault(); choose(at - 1); }
-      else if (e.key === "Enter" && !list.hidden && at >= 0) {
+      else if (e.key === "Enter" && !list.hidden && shown !== input.value.trim()) { // not a name for an earlier text
+        e.preventDefault();
+        load(true).then(() => { if (at >= 0 && shown === input.value.trim()) pick(options()[at].dataset.value); });
+      } else if (e.key === "Enter" && !list.hidden && at >= 0) {
         const name = options()[at].dataset.value;
         if (sends) input.value = name; else { e.preventDefault(); pick(name); }
       } else if (e.key === "Escape" && !list.hidden && hide) { e.stopPropagation(); close(); }

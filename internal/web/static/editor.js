@@ -381,6 +381,10 @@
     clearTimeout(timer);
     if (!now || now.sign === "/" && !target(area)) { hide(); return; }
     at = now;
+    // Until the answer is there, only suggestions that match are kept: Enter must not
+    // insert one for an earlier text.
+    const part = now.text.toLowerCase(), left = shown.filter((s) => `${s.value} ${s.label}`.toLowerCase().includes(part));
+    if (left.length < shown.length) show(left);
     const kind = kinds[now.sign];
     timer = setTimeout(async () => {
       try {

@@ -12,7 +12,7 @@
   for (const form of $$("form[data-filters]")) {
     const filters = JSON.parse(form.dataset.filters), input = form.elements.search, plain = input.placeholder;
     const list = el("div", { className: "suggest", hidden: true, id: "suggestions" }), kind = el("span", { className: "kind", hidden: true });
-    let now = null, at = -1, round = 0, timer = 0;
+    let now = null, at = -1, round = 0, timer = 0, shown = null; // shown is the text whose suggestions are listed
     input.parentElement.classList.add("searchbox");
     input.before(kind);
     input.parentElement.append(list);
@@ -29,6 +29,7 @@
     };
     const hide = () => { list.hidden = true; round++; at = -1; input.setAttribute("aria-expanded", "false"); };
     const show = (items) => {
+      shown = input.value.trim();
       list.replaceChildren(...items.map((item, i) => {
         const o = el("div", { id: `suggestion-${i}` }, ...item.inner);
         o.setAttribute("role", "option");
@@ -39,7 +40,7 @@
       list.hidden = !items.length;
       input.setAttribute("aria-expanded", !list.hidden);
     };
-    const enter = (f) => { now = f; kind.hidden = !f; kind.textContent = f ? `${f.label} =` : ""; input.value = ""; input.placeholder = f ? "" : plain; input.focus(); suggest(); };
+    const enter = (f) => { now = f; shown = null; kind.hidden = !f; kind.textContent = f ? `${f.label} =` : ""; input.value = ""; input.placeholder = f ? "" : plain; input.focus(); suggest(); };
     const apply = (value) => {
       const field = form.elements[now.param], named = field || form.elements[`${now.param}[]`];
       now.several && named.value.trim() ? named.value += `, ${value}` : named.value = value;
@@ -87,8 +88,17 @@
     list.addEventListener("mousedown", (e) => { e.preventDefault(); e.target.closest("[role=option]")?.act(); });
     input.addEventListener("blur", () => { hide(); if (now && !input.value) { now = null; kind.hidden = true; input.placeholder = plain; } });
     // Enter takes the suggestion. Empty fields do not belong to the address.
-    form.addEventListener("submit", (e) => {
-      if (!list.hidden && at >= 0 || now) { e.preventDefault(); options()[at]?.act(); return; }
+    form.addEventListener("submit", async (e) => {
+      if (!list.hidden && at >= 0 || now) {
+        e.preventDefault();
+        if (now && shown !== input.value.trim()) { // not a suggestion for an earlier text
+          clearTimeout(timer);
+          await suggest();
+          if (!now || shown !== input.value.trim()) return;
+        }
+        options()[at]?.act();
+        return;
+      }
       for (const f of form.elements) if (f.name && !f.value) f.disabled = true;
     });
     addEventListener("pageshow", () => { for (const f of form.elements) f.disabled = false; });
