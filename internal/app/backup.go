@@ -81,7 +81,8 @@ func Installed(cfg config.Config) error {
 // Backup writes all data of the instance, also while servers are running. The
 // database is a consistent snapshot, and everything that it refers to is in the
 // backup: objects are written before their rows, objects that were created since the
-// first listing are added after the snapshot, and commits stay in repositories. For
+// first listing are added after the snapshot, and commits stay in repositories.
+// Repositories are as the snapshot knows them, without later pushes. For
 // a repository that was deleted during the backup, the backup contains an empty one,
 // and the manifest names it.
 func (a *App) Backup(ctx context.Context, o BackupOptions) (*backup.Manifest, error) {
@@ -160,7 +161,10 @@ type backingUp struct {
 	w    *backup.Writer
 	m    *backup.Manifest
 	held []repo.Held
-	seen *os.File // list of the objects that were added first
+	// recorded are the pushes that the snapshot has recorded; nil if its schema is older
+	// than their table.
+	recorded *repo.Recorded
+	seen     *os.File // list of the objects that were added first
 }
 
 func (b *backingUp) close() {
@@ -192,9 +196,14 @@ func (b *backingUp) database(ctx context.Context) error {
 	return err
 }
 
-// noting returns the rows of a table and records the repositories in them.
+// noting returns the rows of a table and records the repositories or recorded pushes
+// in them.
 func (b *backingUp) noting(t db.DumpTable) func(func([]any, error) bool) {
-	if t.Name != "projects" && t.Name != "annexes" {
+	switch t.Name {
+	case "projects", "annexes":
+	case repo.RecordedTable:
+		b.recorded = &repo.Recorded{}
+	default:
 		return t.Rows
 	}
 	return func(yield func([]any, error) bool) {
@@ -217,6 +226,10 @@ func (b *backingUp) note(t db.DumpTable, row []any) {
 		return nil
 	}
 	id, _ := value("id").(int64)
+	if t.Name == repo.RecordedTable {
+		b.recorded.Add(id)
+		return
+	}
 	h := repo.Held{ProjectID: id}
 	if t.Name == "annexes" {
 		kind, _ := value("kind").(string)
@@ -224,7 +237,7 @@ func (b *backingUp) note(t db.DumpTable, row []any) {
 		h = repo.Held{AuxRepoID: id, Kind: repo.AuxRepoKind(kind), Filled: size > 0}
 	} else {
 		branch, _ := value("default_branch").(string)
-		h.Filled = branch != ""
+		h.Filled, h.Branch = branch != "", branch
 	}
 	h.Storage, _ = value("storage").(string)
 	b.held = append(b.held, h)
@@ -249,7 +262,7 @@ func (b *backingUp) repository(ctx context.Context, h repo.Held) (err error) {
 	name := path.Join(backupGit, h.Storage, filepath.ToSlash(h.Path())) + ".bundle"
 	for range bundleTries {
 		err = b.w.AddFrom(name, func(w io.Writer) (backup.Meta, error) {
-			branch, err := b.Repos.Bundle(ctx, actor.System(), h, w)
+			branch, err := b.Repos.Bundle(ctx, actor.System(), h, b.recorded, w)
 			return backup.Meta{metaBranch: branch}, err
 		})
 		if err == nil || ctx.Err() != nil || !h.Filled && errs.Is(err, errs.KindNotFound) {

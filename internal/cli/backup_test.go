@@ -228,7 +228,17 @@ func checkBusy(t *testing.T, source, s *apptest.Server, bob string) {
 		}
 	}
 	at := fmt.Sprintf("/projects/%d", projects[0].ID)
-	s.Check(t, apptest.Call{Do: "GET " + at + "/repository/commits", As: bob, Status: 200})
+	var commits []struct{ ID string }
+	var events []struct {
+		Data struct {
+			To string `json:"commit_to"`
+		} `json:"push_data"`
+	}
+	s.Check(t, apptest.Call{Do: "GET " + at + "/repository/commits", As: bob, Status: 200}).JSON(t, &commits)
+	s.Check(t, apptest.Call{Do: "GET " + at + "/events?action=pushed", As: bob, Status: 200}).JSON(t, &events)
+	if len(commits) == 0 || len(events) == 0 || commits[0].ID != events[0].Data.To {
+		t.Errorf("the repository has the commits %.200v, the database knows the pushes %.200v", commits, events)
+	}
 	var uploads []struct{ ID int64 }
 	s.Check(t, apptest.Call{Do: "GET " + at + "/uploads", As: bob, Status: 200}).JSON(t, &uploads)
 	for _, u := range uploads {

@@ -16,14 +16,18 @@ import (
 const maxBundleRefs = 10_000_000
 
 // BundleAll writes all refs and reachable objects as a git bundle, and returns the
-// default branch and the number of refs. Concurrent pushes are safe: the refs are
-// read first, and their objects are not removed. Refs to missing objects are
+// default branch and the number of refs. change is called with the refs and returns
+// the sorted refs to write, whose objects must exist. Concurrent pushes are safe: the
+// refs are read first, and their objects are not removed. Refs to missing objects are
 // skipped. It returns ErrNoRepository.
-func (r Repo) BundleAll(ctx context.Context, w io.Writer) (branch string, refs int, err error) {
+func (r Repo) BundleAll(ctx context.Context, w io.Writer, change func([]Ref) ([]Ref, error)) (branch string, refs int, err error) {
 	if branch, err = r.DefaultBranch(ctx); err != nil {
 		return "", 0, fmt.Errorf("bundle: %w", err)
 	}
 	list, err := r.Refs(ctx, RefOptions{})
+	if err == nil {
+		list, err = change(list)
+	}
 	if err != nil {
 		return "", 0, fmt.Errorf("bundle %s: %w", r.path, err)
 	}

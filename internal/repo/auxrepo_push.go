@@ -198,6 +198,9 @@ func (t auxRepoTarget) record(ctx context.Context, id int64, j journal) error {
 		if err != nil || len(j.Changes) == 0 {
 			return err
 		}
+		if err := recordFor(ctx, tx, 0, t.a.ID, id, j.Changes, at); err != nil {
+			return err
+		}
 		return t.insert(ctx, tx, pushes, at, record)
 	})
 	if err != nil {

@@ -286,6 +286,9 @@ func (s *Service) record(ctx context.Context, id int64, r git.Repo, done Push) e
 		if err := s.strike(ctx, tx, done); err != nil {
 			return err
 		}
+		if err := recordFor(ctx, tx, done.Project.ID, 0, id, done.Changes, done.At); err != nil {
+			return err
+		}
 		return s.insert(ctx, tx, rec)
 	})
 }

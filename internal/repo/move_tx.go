@@ -84,6 +84,9 @@ func (s *Service) moveOnce(ctx context.Context, by actor.Actor, p *project.Proje
 		if err := now.writable(p.Storage); err != nil {
 			return err
 		}
+		if err := recordFor(ctx, tx, p.ID, 0, 0, j.Changes, rec.push.At); err != nil {
+			return err
+		}
 		return s.insert(ctx, tx, rec)
 	})
 }
@@ -113,6 +116,9 @@ func (t auxRepoTarget) moveOnce(ctx context.Context, refs txStore, j journal) er
 			return db.NotFound(err, "Repository")
 		}
 		if err := there.writable(t.a.Storage); err != nil {
+			return err
+		}
+		if err := recordFor(ctx, tx, 0, t.a.ID, 0, j.Changes, now); err != nil {
 			return err
 		}
 		return t.insert(ctx, tx, pushes, now, record)

@@ -2,6 +2,7 @@ package repo
 
 import (
 	"context"
+	"time"
 
 	"svc/internal/db"
 )
@@ -11,4 +12,48 @@ import (
 func findStorage(ctx context.Context, q db.Q, table string, id int64) (storage string, err error) {
 	err = q.QueryRowContext(ctx, `SELECT storage FROM `+table+` WHERE id = ?`, id).Scan(&storage)
 	return storage, err
+}
+
+// RecordedTable is the table of recorded pushes, whose IDs a backup collects.
+const RecordedTable = "recorded_pushes"
+
+// insertRecorded records the changes of a push, for backups. One of the IDs is 0.
+func insertRecorded(ctx context.Context, q db.Q, projectID, auxRepoID, pushID int64, changes string, at time.Time) error {
+	_, err := q.ExecContext(ctx, `INSERT INTO recorded_pushes (project_id, annex_id, push_id, changes, created_at) VALUES (NULLIF(?, 0), NULLIF(?, 0), ?, ?, ?)`,
+		projectID, auxRepoID, pushID, changes, at)
+	return err
+}
+
+// recordedPush is a row of recorded_pushes.
+type recordedPush struct {
+	id, pushID int64
+	changes    string
+}
+
+func scanRecorded(s db.Scanner) (p recordedPush, err error) {
+	err = s.Scan(&p.id, &p.pushID, &p.changes)
+	return p, err
+}
+
+// findRecorded finds the recorded pushes to a repository after an ID.
+func findRecorded(ctx context.Context, q db.Q, h Held, after int64, limit int) ([]recordedPush, error) {
+	column, id := "annex_id", h.AuxRepoID
+	if h.ProjectID != 0 {
+		column, id = "project_id", h.ProjectID
+	}
+	return db.All(ctx, q, scanRecorded, `SELECT id, push_id, changes FROM recorded_pushes WHERE `+column+` = ? AND id > ? ORDER BY id LIMIT ?`, id, after, limit)
+}
+
+// findPushesInProgress finds the pushes to a repository that are in progress.
+func findPushesInProgress(ctx context.Context, q db.Q, h Held) ([]leftover, error) {
+	if h.ProjectID != 0 {
+		return findBegun(ctx, q, h.ProjectID)
+	}
+	return db.All(ctx, q, scanLeftover, `SELECT id, annex_id, actor, push FROM annex_pushes WHERE annex_id = ? ORDER BY id LIMIT 1000`, h.AuxRepoID)
+}
+
+// deleteRecorded deletes the recorded pushes before a time.
+func deleteRecorded(ctx context.Context, q db.Q, before time.Time) error {
+	_, err := q.ExecContext(ctx, `DELETE FROM recorded_pushes WHERE created_at < ?`, before)
+	return err
 }

@@ -33,6 +33,7 @@ func (s *Service) handleWork() {
 	queue.Handle(s.Queue, s.deleteMerged, queue.Timeout(time.Hour))
 	s.Queue.Every("repo_sweep", sweepAge, s.sweep)
 	s.Queue.Every("repo_drafts", draftAge, s.SweepDrafts)
+	s.Queue.Every("repo_recorded_pushes", time.Hour, s.forgetRecorded)
 	s.Queue.Every("repo_settle_pushes", settleEvery, s.SettlePushes)
 }
 
