@@ -2,6 +2,7 @@ package signin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"svc/internal/actor"
@@ -50,6 +51,11 @@ func (s *Service) syncMembers(ctx context.Context, c *Provider, u *user.User, p 
 	paths := make(map[int64]project.Ref)
 	for _, m := range c.GroupSync {
 		g, err := s.Projects.Group(ctx, actor.System(), project.Ref(m.Group))
+		if moved, ok := errors.AsType[*project.Moved](err); ok {
+			// The members of a group that was renamed are not removed from it.
+			s.Log.WarnContext(ctx, "the group of group_sync has moved", "provider", c.Name, "group", m.Group, "path", moved.Path)
+			g, err = s.Projects.Group(ctx, actor.System(), project.RefTo(moved.ID))
+		}
 		if isRefusal(err) {
 			s.Log.WarnContext(ctx, "the group of group_sync cannot be used", "provider", c.Name, "group", m.Group, "error", err)
 			continue

@@ -395,6 +395,13 @@ func testDirectorySync(t *testing.T, s *apptest.Server, d *slapd, names []string
 	s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /groups/platform/members/%d", users["bob"].ID), As: apptest.RootToken, Status: 200, Want: `{"access_level":40}`})
 	s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /groups/platform/members/%d", users["ada"].ID), As: apptest.RootToken, Status: 404})
 
+	// A group that was renamed keeps its members.
+	s.Check(t, apptest.Call{Do: "PUT /groups/platform", As: apptest.RootToken, JSON: `{"path":"base"}`, Status: 200})
+	if err := sync(); err != nil {
+		t.Fatal(err)
+	}
+	s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /groups/base/members/%d", users["bob"].ID), As: apptest.RootToken, Status: 200, Want: `{"access_level":40}`})
+
 	// A user who was removed from the directory is blocked, and their sessions end.
 	d.remove(personDN("eve"))
 	if err := sync(); err != nil {
