@@ -279,6 +279,10 @@ func (n *Namespace) mayHoldProjectOf(by actor.Actor, have Level) error {
 	return enough(by, have, need)
 }
 
+func errExternal() error {
+	return errs.Forbidden("External users cannot have projects in their personal namespace.")
+}
+
 // underLimit returns an error if the project limit of a user is reached, or the
 // user is external.
 func (s *Service) underLimit(ctx context.Context, q db.Q, place *Namespace) error {
@@ -290,7 +294,7 @@ func (s *Service) underLimit(ctx context.Context, q db.Q, place *Namespace) erro
 		return db.NotFound(err, "User")
 	}
 	if external {
-		return errs.Forbidden("External users cannot have projects in their personal namespace.")
+		return errExternal()
 	}
 	if have < limit {
 		return nil

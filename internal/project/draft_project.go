@@ -119,6 +119,8 @@ func (s *Service) ShowProject(ctx context.Context, tx *db.Tx, by actor.Actor, p 
 		if err := place.mayHoldProjectOf(by, have); err != nil {
 			return err
 		}
+	} else if err := mayKeep(ctx, tx, by, place); err != nil {
+		return err
 	}
 	p.NamespaceID, p.Path, p.Avatar, p.Storage = now.NamespaceID, now.Path, now.Avatar, now.Storage
 	if p.Visibility.width() > place.Visibility.width() {
@@ -154,6 +156,22 @@ func (s *Service) ShowProject(ctx context.Context, tx *db.Tx, by actor.Actor, p 
 		}
 	}
 	return s.record(ctx, tx, by, "project_imported", p.Entity(), audit.Target{}, audit.Details{Add: "project", Message: message})
+}
+
+// mayKeep checks that an actor may have another project in the namespace of a user. The
+// draft is already counted among its projects, so the limit is not checked again.
+func mayKeep(ctx context.Context, tx *db.Tx, by actor.Actor, place *Namespace) error {
+	if !by.Is(*place.UserID) && !by.Admin {
+		return errs.NotFound("Namespace")
+	}
+	external, _, _, err := projectLimit(ctx, tx, *place.UserID, place.ID)
+	if err != nil {
+		return db.NotFound(err, "User")
+	}
+	if external {
+		return errExternal()
+	}
+	return nil
 }
 
 // CheckDraft returns the fields of a project that ShowProject would reject.

@@ -272,7 +272,7 @@ func (s *Service) imports(ctx context.Context, i *Import) error {
 	if err != nil {
 		return err
 	}
-	return s.finishImport(ctx, i, by, put.drafts[0], to)
+	return s.finishImport(ctx, i, put.drafts[0], to)
 }
 
 // readTwice reads the file of an import: first to check it and to find the users in
@@ -320,9 +320,17 @@ func (s *Service) withFile(ctx context.Context, i *Import, read func(file io.Rea
 	return read(file)
 }
 
-// finishImport makes the group visible.
-func (s *Service) finishImport(ctx context.Context, i *Import, by actor.Actor, d *project.Draft, to project.NewGroup) error {
+// finishImport makes the group visible. The user and their right to create it are
+// checked again, because the import may have taken hours.
+func (s *Service) finishImport(ctx context.Context, i *Import, d *project.Draft, to project.NewGroup) error {
 	now := s.Now()
+	by, err := s.as(ctx, i.UserID)
+	if err != nil {
+		return err
+	}
+	if err := s.Projects.CheckGroup(ctx, by, to); err != nil {
+		return err
+	}
 	visibility, projects, err := s.groupOf(ctx, i.entity)
 	if err != nil {
 		return err

@@ -194,21 +194,26 @@ func (s *Service) importProject(ctx context.Context, i *Import, by actor.Actor) 
 	if err := put.complete(); err != nil {
 		return err
 	}
-	return s.finishProject(ctx, i, by, put)
+	return s.finishProject(ctx, i, put)
 }
 
 // errCanceled ends the reading of a file whose import was canceled.
 var errCanceled = errors.New("the import was canceled")
 
-// finishProject makes the project visible.
-func (s *Service) finishProject(ctx context.Context, i *Import, by actor.Actor, put *projectFilling) error {
+// finishProject makes the project visible. The user and their right to create it are
+// checked again, because the import may have taken hours.
+func (s *Service) finishProject(ctx context.Context, i *Import, put *projectFilling) error {
+	by, err := s.as(ctx, i.UserID)
+	if err != nil {
+		return err
+	}
 	put.report()
 	now := s.Now()
 	p := put.p
 	if err := i.overrides.apply(p); err != nil {
 		return err
 	}
-	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := lockEnd(ctx, tx, i); err != nil {
 			return err
 		}
