@@ -312,6 +312,11 @@ func TestHookEvents(t *testing.T) {
 		if q.field("build_name") != "deploy" || q.field("commit.author_name") == "" || q.field("environment.name") != "production" {
 			t.Errorf("job: %s", q.body)
 		}
+		for _, name := range []string{"started_at_iso", "finished_at_iso"} {
+			if !strings.Contains(string(q.body), `"`+name+`":null`) {
+				t.Errorf("job without the %s of its pipeline: %s", name, q.body)
+			}
+		}
 		sha := s.Check(t, apptest.Call{Do: "GET " + at + "/repository/commits/main", As: alice, Status: 200})
 		var commit struct{ ID string }
 		if err := json.Unmarshal(sha.Body, &commit); err != nil {
@@ -334,6 +339,11 @@ func TestHookEvents(t *testing.T) {
 		}
 		do(201, "POST "+at+"/repository/commits/"+commit.ID+"/comments", `{"note":"on a commit"}`)
 		r.event(t, "Note Hook", "commit.id", commit.ID)
+		do(201, "POST "+at+"/snippets", `{"title":"snip","visibility":"private","files":[{"file_path":"a.rb","content":"puts 1"},{"file_path":"b.rb","content":"puts 2"}]}`)
+		do(201, "POST "+at+"/snippets/1/notes", `{"body":"on a snippet"}`)
+		if q := r.event(t, "Note Hook", "snippet.title", "snip"); q.field("snippet.content") != "puts 1" || q.field("snippet.file_name") != "a.rb" {
+			t.Errorf("snippet: %s", q.body)
+		}
 		do(201, "POST /groups/top/members", fmt.Sprintf(`{"user_id":%d,"access_level":30}`, bobID))
 		if q := r.event(t, "Member Hook", "event_name", "user_add_to_group"); q.field("user_username") != "bob" || q.field("group_access") != "Developer" {
 			t.Errorf("member: %s", q.body)

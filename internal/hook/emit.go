@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -43,6 +44,13 @@ type pending struct {
 	// Titles are commits by the path of the text that becomes their title.
 	Titles map[string]string `json:"titles,omitempty"`
 	Wiki   *wikiPage         `json:"wiki,omitempty"`
+	// Snippet is the file whose content is added to the snippet of a comment.
+	Snippet *snippetFile `json:"snippet,omitempty"`
+}
+
+type snippetFile struct {
+	ID   int64  `json:"id"`
+	Name string `json:"name"`
 }
 
 type pushRange struct {
@@ -214,6 +222,13 @@ func (s *Service) fill(ctx context.Context, e *captured) error {
 		setPath(payload, "object_attributes.content", clip(text, maxWiki))
 		setPath(payload, "object_attributes.message", clip(message, maxMessage))
 	}
+	if f := p.Snippet; f != nil {
+		text, err := s.snippetText(ctx, *f)
+		if err != nil {
+			return err
+		}
+		setPath(payload, "snippet.content", storable(text))
+	}
 	if e.projectID != nil && (p.Push != nil || p.Commits != nil || p.Titles != nil) {
 		in, err := s.Projects.Require(ctx, actor.System(), project.RefTo(*e.projectID), project.NoAccess)
 		switch {
@@ -230,10 +245,37 @@ func (s *Service) fill(ctx context.Context, e *captured) error {
 	if err == nil && len(full) > maxPayload {
 		payload["commits"] = []any{}
 		setPath(payload, "object_attributes.content", "")
+		setPath(payload, "snippet.content", "")
 		full, err = json.Marshal(payload)
 	}
 	e.payload, e.pending = full, ""
 	return err
+}
+
+// snippetText returns the content of a file of a snippet, up to a limit; empty if it does not
+// exist any more.
+func (s *Service) snippetText(ctx context.Context, f snippetFile) (string, error) {
+	a, err := s.Repos.SnippetAuxRepo(ctx, f.ID)
+	if err != nil || a == nil {
+		return "", err
+	}
+	r, err := s.Repos.OpenAuxRepo(a)
+	if err != nil {
+		return "", err
+	}
+	entry, err := r.Entry(ctx, "HEAD", f.Name)
+	if errors.Is(err, git.ErrNotFound) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	content, err := r.Open(ctx, entry.OID)
+	if err != nil {
+		return "", err
+	}
+	text, err := io.ReadAll(io.LimitReader(content, maxSnippet))
+	return string(text), errors.Join(err, content.Close())
 }
 
 func (s *Service) fillCommits(ctx context.Context, in *project.Project, payload object, p pending) error {
@@ -300,6 +342,7 @@ const (
 	maxMessage = 64 << 10 // bytes of a commit message
 	maxLine    = 1 << 10  // bytes of a title or name
 	maxWiki    = 1 << 20  // bytes of a wiki page
+	maxSnippet = 1 << 20  // bytes of a file of a snippet
 )
 
 // fillPush adds the commits of a push.

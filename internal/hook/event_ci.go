@@ -260,6 +260,7 @@ func (s *Service) jobEvent(ctx context.Context, q db.Q, jobID int64) (occurrence
 		"commit": object{
 			"id": j.pipelineID, "name": orNull(p.name), "sha": p.sha, "message": "", "author_name": "", "author_email": "", "author_url": nil, "status": p.status,
 			"duration": p.duration(), "started_at": zoneOrNull(p.started), "finished_at": zoneOrNull(p.finished),
+			"started_at_iso": isoTime(p.started), "finished_at_iso": isoTime(p.finished),
 		},
 		"repository": object{
 			"name": in.Name, "url": s.sshURL(in.FullPath), "description": in.Description, "homepage": s.webURL(in), "git_http_url": s.webURL(in) + ".git",

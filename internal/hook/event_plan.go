@@ -270,6 +270,9 @@ func (s *Service) noteTarget(ctx context.Context, q db.Q, in *project.Project, o
 		if payload["object_kind"] == "emoji" {
 			name = "project_snippet"
 		}
+		if name == "snippet" {
+			o.pending.Snippet = &snippetFile{ID: sn.id, Name: sn.file}
+		}
 		payload[name] = object{
 			"id": sn.id, "title": sn.title, "description": sn.description, "author_id": sn.authorID, "project_id": in.ID, "created_at": zone(sn.created),
 			"updated_at": zone(sn.updated), "file_name": sn.file, "type": "ProjectSnippet", "visibility_level": visibilityLevels[project.Visibility(sn.visibility)],
