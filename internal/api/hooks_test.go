@@ -396,6 +396,43 @@ func TestHookEvents(t *testing.T) {
 	})
 }
 
+// TestHookAccessTokens checks on which days before its expiration an access token of a project
+// is announced.
+func TestHookAccessTokens(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		allowLocal(t, s)
+		r := newReceiver(t)
+		_, alice := s.User(t, "alice")
+		const at = "/projects/alice%2Fp"
+		s.Table(t, []apptest.Call{
+			{Do: "POST /projects", As: alice, JSON: `{"name":"p"}`, Status: 201},
+			{Do: "POST " + at + "/hooks", As: alice, JSON: `{"url":"` + r.URL + `/x","push_events":false,"resource_access_token_events":true}`, Status: 201},
+			{Do: "POST " + at + "/access_tokens", As: alice, JSON: `{"name":"bot","scopes":["api"],"expires_at":"` + s.Clock.Now().UTC().AddDate(0, 0, 9).Format(time.DateOnly) + `"}`, Status: 201},
+		})
+		for left := 9; left > 0; left-- {
+			if err := s.Hooks.AnnounceExpiry(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			var n int
+			if err := s.DB.QueryRowContext(t.Context(), `SELECT count(*) FROM hook_deliveries`).Scan(&n); err != nil {
+				t.Fatal(err)
+			}
+			want := map[bool]int{true: 1}[left <= 7]
+			if left == 1 {
+				want = 2
+			}
+			if n != want {
+				t.Errorf("%d events %d days before, want %d", n, left, want)
+			}
+			s.Clock.Move(24 * time.Hour)
+		}
+		r.receive(t, "the announcement", func(q received) bool {
+			return q.field("event_name") == "expiring_access_token" && q.field("object_attributes.name") == "bot" && q.field("project.path_with_namespace") == "alice/p"
+		})
+	})
+}
+
 // idOfGroup returns the ID of a group.
 func idOfGroup(t *testing.T, s *apptest.Server, token, path string) int64 {
 	t.Helper()

@@ -11,9 +11,9 @@ import (
 	"svc/internal/project"
 )
 
-// announceBefore is the number of days before the expiration date of an access token on
+// announceBefore are the numbers of days before the expiration date of an access token on
 // which its event is sent.
-const announceBefore = 7
+var announceBefore = []int{7, 1}
 
 // tokenRow is an access token of a project or group.
 type tokenRow struct {
@@ -28,19 +28,25 @@ func (t *tokenRow) object() object {
 }
 
 // AnnounceExpiry sends the events of project and group access tokens that expire in
-// a week.
+// a week or tomorrow.
 func (s *Service) AnnounceExpiry(ctx context.Context) error {
-	day := s.Now().UTC().AddDate(0, 0, announceBefore).Format(time.DateOnly)
-	list, err := findExpiring(ctx, s.DB, day)
-	if err != nil {
-		return fmt.Errorf("find expiring access tokens: %w", err)
-	}
-	for _, t := range list {
-		if err := s.DB.Tx(ctx, func(tx *db.Tx) error { return s.announce(ctx, tx, t) }); err != nil {
-			return fmt.Errorf("announce access token %d: %w", t.id, err)
+	for _, days := range announceBefore {
+		list, err := findExpiring(ctx, s.DB, s.expiry(days))
+		if err != nil {
+			return fmt.Errorf("find expiring access tokens: %w", err)
+		}
+		for _, t := range list {
+			if err := s.DB.Tx(ctx, func(tx *db.Tx) error { return s.announce(ctx, tx, t) }); err != nil {
+				return fmt.Errorf("announce access token %d: %w", t.id, err)
+			}
 		}
 	}
 	return nil
+}
+
+// expiry returns the date in some days.
+func (s *Service) expiry(days int) string {
+	return s.Now().UTC().AddDate(0, 0, days).Format(time.DateOnly)
 }
 
 func (s *Service) announce(ctx context.Context, tx *db.Tx, t *tokenRow) error {
@@ -62,7 +68,7 @@ func (s *Service) announce(ctx context.Context, tx *db.Tx, t *tokenRow) error {
 
 // sampleToken is the event of a made-up access token.
 func (s *Service) sampleToken(p *project.Project) occurrence {
-	t := tokenRow{id: 1, userID: 1, name: "sample", created: s.Now(), expires: s.Now().UTC().AddDate(0, 0, announceBefore).Format(time.DateOnly)}
+	t := tokenRow{id: 1, userID: 1, name: "sample", created: s.Now(), expires: s.expiry(announceBefore[0])}
 	return occurrence{projectID: p.ID, trigger: AccessTokens, payload: object{
 		"object_kind": "access_token", "event_name": "expiring_access_token", "object_attributes": t.object(), "project": s.projectObject(p),
 	}}

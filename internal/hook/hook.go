@@ -245,7 +245,7 @@ var triggers = []TriggerInfo{
 	{Releases, "Releases events", "A release is created, updated or deleted.", "Release Hook", "release_hooks"},
 	{Milestones, "Milestone events", "A milestone is created, closed, reopened or deleted.", "Milestone Hook", "milestone_hooks"},
 	{Emoji, "Emoji events", "An emoji reaction is added or removed.", "Emoji Hook", "emoji_hooks"},
-	{AccessTokens, "Project or group access token events", "An access token expires in the next seven days.", "Resource Access Token Hook", "resource_access_token_hooks"},
+	{AccessTokens, "Project or group access token events", "An access token expires in seven days or tomorrow.", "Resource Access Token Hook", "resource_access_token_hooks"},
 	{Vulnerabilities, "Vulnerability events", "A vulnerability is created or updated.", "Vulnerability Hook", "vulnerability_hooks"},
 	{Members, "Member events", "A group member is added, updated or removed.", "Member Hook", "member_hooks"},
 	{Subgroups, "Subgroup events", "A subgroup is created or removed.", "Subgroup Hook", "subgroup_hooks"},
