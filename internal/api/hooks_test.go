@@ -391,6 +391,8 @@ func TestHookEvents(t *testing.T) {
 		if q.field("object_attributes.content") != "the text" {
 			t.Errorf("wiki page: %s", q.body)
 		}
+		do(201, "POST /projects", `{"name":"empty","namespace_id":`+fmt.Sprint(idOfGroup(t, s, alice, "top"))+`}`)
+		s.Check(t, apptest.Call{Name: "the newest project has no commits", Do: "POST /groups/top/hooks/2/test/push_events", As: alice, Status: 201})
 		s.Check(t, apptest.Call{Name: "too many tests", Do: "POST " + at + "/hooks/3/test/push_events", As: alice, Status: 429})
 		s.Check(t, apptest.Call{Do: "POST /hooks/1", As: apptest.RootToken, Status: 201, Want: `{"event_name":"project_create","name":"Ruby"}`})
 	})

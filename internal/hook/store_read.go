@@ -274,12 +274,12 @@ func newestFlag(ctx context.Context, q db.Q, projectID int64) (*featureflag.Flag
 }
 
 // newestProject returns the newest project of a group and the groups below it, or of
-// the instance; 0 if there is none.
+// the instance; 0 if there is none. In a group, projects without commits come last.
 func newestProject(ctx context.Context, q db.Q, groupID int64) (id int64, err error) {
 	query, args := `SELECT id FROM projects WHERE deleted_at IS NULL ORDER BY id DESC LIMIT 1`, []any{}
 	if groupID != 0 {
 		query, args = `SELECT p.id FROM projects p JOIN namespace_tree a ON a.descendant_id = p.namespace_id
-			WHERE a.ancestor_id = ? AND p.deleted_at IS NULL ORDER BY p.id DESC LIMIT 1`, []any{groupID}
+			WHERE a.ancestor_id = ? AND p.deleted_at IS NULL ORDER BY p.default_branch <> '' DESC, p.id DESC LIMIT 1`, []any{groupID}
 	}
 	err = q.QueryRowContext(ctx, query, args...).Scan(&id)
 	if errors.Is(err, db.ErrNoRows) {
