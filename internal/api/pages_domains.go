@@ -41,6 +41,9 @@ type allPagesDomainsJSON struct {
 	verificationJSON
 	AutoSSL     bool                       `json:"auto_ssl_enabled"`
 	Certificate *certificateExpirationJSON `json:"certificate,omitempty"`
+	// Expiration is Certificate by the name in the table of the public documentation, whose
+	// example has the other.
+	Expiration *certificateExpirationJSON `json:"certificate_expiration,omitempty"`
 }
 
 type certificateExpirationJSON struct {
@@ -52,6 +55,7 @@ func toAllPagesDomains(d *pages.Domain) allPagesDomainsJSON {
 	out := allPagesDomainsJSON{Domain: d.Name, URL: d.URL(), ProjectID: d.ProjectID, verificationJSON: toVerification(d), AutoSSL: d.AutoSSL}
 	if d.ExpiresAt != nil {
 		out.Certificate = &certificateExpirationJSON{d.Expired, toStamp(*d.ExpiresAt)}
+		out.Expiration = out.Certificate
 	}
 	return out
 }
