@@ -43,10 +43,17 @@ func TestBackupWithoutLaterPushes(t *testing.T) {
 		}
 		do(201, "POST "+at+"/repository/tags", `{"tag_name":"old","ref":"main"}`)
 		do(201, "POST "+at+"/wikis", `{"title":"home","content":"before"}`)
+		// Another project is in the second storage, which on PostgreSQL has refs in the
+		// database.
+		s.Check(t, apptest.Call{Do: "PUT /application/settings", As: apptest.RootToken, JSON: `{"repository_storages_weighted":{"second":100}}`, Status: 200})
+		other := fmt.Sprintf("/projects/%.0f", do(201, "POST /projects", `{"path":"q","initialize_with_readme":true}`).ID)
+		do(201, "POST "+other+"/repository/branches", `{"branch":"deleted","ref":"main"}`)
+		do(201, "POST "+other+"/wikis", `{"title":"home","content":"before"}`)
 		state := func(s *apptest.Server) (text string) {
 			t.Helper()
 			for _, what := range []string{"/repository/branches?per_page=100", "/repository/tags", "/wikis?with_content=1"} {
 				text += answerOf(t, s, apptest.Call{Do: "GET " + at + what, As: alice}) + "\n"
+				text += answerOf(t, s, apptest.Call{Do: "GET " + other + what, As: alice}) + "\n"
 			}
 			return text
 		}
@@ -83,6 +90,10 @@ func TestBackupWithoutLaterPushes(t *testing.T) {
 			do(204, "DELETE "+at+"/repository/tags/old", "")
 			do(201, "POST "+at+"/repository/tags", `{"tag_name":"new","ref":"main"}`)
 			do(200, "PUT "+at+"/wikis/home", `{"content":"after"}`)
+			do(201, "POST "+other+"/repository/commits", `{"branch":"main","commit_message":"x","actions":[{"action":"create","file_path":"x","content":"x"}]}`)
+			do(204, "DELETE "+other+"/repository/branches/deleted", "")
+			do(201, "POST "+other+"/repository/branches", `{"branch":"deleted","ref":"main"}`)
+			do(200, "PUT "+other+"/wikis/home", `{"content":"after"}`)
 			if err := s.Repos.Recover(t.Context()); err != nil {
 				t.Error(err)
 			}
