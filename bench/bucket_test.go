@@ -35,6 +35,7 @@ func BenchmarkBucket(b *testing.B) {
 	}
 	b.Run("push", func(b *testing.B) { bucketPushes(b, t, one, other) })
 	b.Run("read", func(b *testing.B) { bucketReads(b, t, one, other) })
+	b.Run("fork", func(b *testing.B) { bucketForks(b, t, files, inBucket, one, other) })
 	b.Run("cold", func(b *testing.B) { bucketCold(b, t, inBucket, other) })
 	b.Run("many", func(b *testing.B) { bucketMany(b, t, inBucket) })
 	t.finish(b)
@@ -92,6 +93,21 @@ func bucketReads(b *testing.B, t *table, one, other site) {
 		}
 		duel{7, nil, read(one), read(other), 0}.figure(b, t, "GET "+path, "the same from files", 1.1)
 	}
+}
+
+// bucketForks forks a large repository. In the bucket, the fork shares its pack.
+func bucketForks(b *testing.B, t *table, files, inBucket *app.Server, one, other site) {
+	n := 0
+	fork := func(s *app.Server, of site) func() {
+		return func() {
+			n++
+			check(b, of.post(fmt.Sprintf("projects/%d/fork", of.project), fmt.Sprintf(`{"name":"fork-%d","path":"fork-%d"}`, n, n), &struct{}{}))
+			check(b, s.Queue.Idle(b.Context()))
+		}
+	}
+	check(b, files.Queue.Idle(b.Context()))
+	check(b, inBucket.Queue.Idle(b.Context()))
+	duel{5, nil, fork(files, one), fork(inBucket, other), 0}.figure(b, t, "fork with its background jobs", "one in files", 1)
 }
 
 // bucketCold clones a repository that is not in the cache, and compares the time
