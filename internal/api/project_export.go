@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"svc/internal/bind"
+	"svc/internal/blob"
 	"svc/internal/errs"
 	"svc/internal/project"
 	"svc/internal/transfer"
@@ -18,20 +19,28 @@ func (a *API) projectExportRoutes() {
 	handle(a, "GET /projects/{id}/export", readAPI, a.getProjectExport, summary("Get the status of a project export"))
 	handle(a, "GET /projects/{id}/export/download", readAPI, a.downloadProjectExport, summary("Download a project export"))
 	handle(a, "POST /projects/import", writeAPI, a.importProject, filesWithin(a.Transfer.Limit), summary("Import a project file"))
+	handle(a, "POST /projects/remote-import", writeAPI, a.importRemoteProject, summary("Import a project file from a URL"))
+	handle(a, "POST /projects/remote-import-s3", writeAPI, a.importS3Project, summary("Import a project file from S3"))
 }
 
 type startProjectExportParams struct {
 	projectParams
-	Description *string            `param:"description" doc:"Description in the file, instead of that of the project."`
-	Upload      *map[string]string `param:"upload" doc:"Not supported: download the file instead."`
+	Description *string              `param:"description" doc:"Description in the file, instead of that of the project."`
+	Upload      *projectUploadParams `param:"upload" doc:"Where the file is sent to when it is complete."`
+}
+
+type projectUploadParams struct {
+	URL    string `param:"url,required" doc:"URL that the file is sent to."`
+	Method string `param:"http_method" enum:"PUT,POST" default:"PUT" doc:"HTTP method of the upload."`
 }
 
 // startProjectExport: https://docs.gitlab.com/api/project_import_export/#schedule-an-export
 func (a *API) startProjectExport(c *call, p startProjectExportParams) (accepted, error) {
+	var to *transfer.Upload
 	if p.Upload != nil {
-		return accepted{}, errs.InvalidField("upload", "is not supported. Download the file when the export is finished")
+		to = &transfer.Upload{URL: p.Upload.URL, Method: p.Upload.Method}
 	}
-	_, err := a.Transfer.StartProjectExport(c, c.actor, p.Project, p.Description)
+	_, err := a.Transfer.StartProjectExport(c, c.actor, p.Project, p.Description, to)
 	return accepted{}, err
 }
 
@@ -81,8 +90,27 @@ func (a *API) downloadProjectExport(c *call, p projectParams) (streamed, error) 
 }
 
 type importProjectParams struct {
+	File *bind.Upload `param:"file,required" doc:"Export archive of the project."`
+	newImportParams
+}
+
+type importRemoteProjectParams struct {
+	URL string `param:"url,required" doc:"URL of the export archive. The server must send its Content-Length, and application/gzip as Content-Type."`
+	newImportParams
+}
+
+type importS3ProjectParams struct {
+	Region    string `param:"region,required" doc:"AWS region of the bucket."`
+	Bucket    string `param:"bucket_name,required" doc:"Bucket that has the export archive."`
+	Key       string `param:"file_key,required" doc:"Key of the export archive in the bucket."`
+	AccessKey string `param:"access_key_id,required" doc:"ID of the access key."`
+	SecretKey string `param:"secret_access_key,required" doc:"Secret of the access key."`
+	newImportParams
+}
+
+// newImportParams are the parameters of all imports of a project file.
+type newImportParams struct {
 	Path          string             `param:"path,required" doc:"Path of the new project."`
-	File          *bind.Upload       `param:"file,required" doc:"Export archive of the project."`
 	Name          string             `param:"name" doc:"Name of the new project; the default is the path."`
 	Namespace     string             `param:"namespace" doc:"ID or path of the namespace; the default is that of the current user."`
 	NamespaceID   *int64             `param:"namespace_id"`
@@ -93,7 +121,7 @@ type importProjectParams struct {
 
 // place returns the namespace that was sent, or an empty reference. Invalid if more
 // than one parameter has a namespace.
-func (p *importProjectParams) place() (project.Ref, error) {
+func (p *newImportParams) place() (project.Ref, error) {
 	given := 0
 	var ref project.Ref
 	for _, text := range []string{p.Namespace, p.NamespacePath} {
@@ -114,32 +142,69 @@ func (p *importProjectParams) place() (project.Ref, error) {
 
 // importProject: https://docs.gitlab.com/api/project_import_export/#import-a-file
 func (a *API) importProject(c *call, p importProjectParams) (projectImportJSON, error) {
-	if p.Overwrite {
-		return projectImportJSON{}, errs.InvalidField("overwrite", "is not supported. Delete the project first, or choose another path")
+	n, err := a.newImport(c, &p.newImportParams)
+	if err != nil {
+		return projectImportJSON{}, err
 	}
-	n := transfer.NewProjectImport{Name: p.Name, Path: p.Path, Size: p.File.Size, File: p.File.Open()}
+	n.Size, n.File = p.File.Size, p.File.Open()
+	return a.importStarted(c)(a.Transfer.StartProjectImport(c, c.actor, n))
+}
+
+// importRemoteProject: https://docs.gitlab.com/api/project_import_export/#import-a-file-from-a-remote-object-storage
+func (a *API) importRemoteProject(c *call, p importRemoteProjectParams) (projectImportJSON, error) {
+	n, err := a.newImport(c, &p.newImportParams)
+	if err != nil {
+		return projectImportJSON{}, err
+	}
+	return a.importStarted(c)(a.Transfer.StartRemoteImport(c, c.actor, n, transfer.RemoteFile{URL: p.URL}))
+}
+
+// importS3Project: https://docs.gitlab.com/api/project_import_export/#import-a-file-from-aws-s3
+func (a *API) importS3Project(c *call, p importS3ProjectParams) (projectImportJSON, error) {
+	n, err := a.newImport(c, &p.newImportParams)
+	if err != nil {
+		return projectImportJSON{}, err
+	}
+	object := &blob.Foreign{Region: p.Region, Bucket: p.Bucket, Key: p.Key, AccessKey: p.AccessKey, SecretKey: p.SecretKey}
+	return a.importStarted(c)(a.Transfer.StartRemoteImport(c, c.actor, n, transfer.RemoteFile{Object: object}))
+}
+
+// newImport returns the fields of an import without its file.
+func (a *API) newImport(c *call, p *newImportParams) (transfer.NewProjectImport, error) {
+	n := transfer.NewProjectImport{Name: p.Name, Path: p.Path}
+	if p.Overwrite {
+		return n, errs.InvalidField("overwrite", "is not supported. Delete the project first, or choose another path")
+	}
 	if p.Override != nil {
 		n.Overrides = *p.Override
 	}
 	ref, err := p.place()
-	if err != nil {
-		return projectImportJSON{}, err
+	if err != nil || ref == "" {
+		return n, err
 	}
-	if ref != "" {
-		into, err := a.Projects.Namespace(c, c.actor, ref)
+	into, err := a.Projects.Namespace(c, c.actor, ref)
+	if err != nil {
+		return n, err
+	}
+	n.NamespaceID = &into.ID
+	return n, nil
+}
+
+// importStarted returns the response to the start of an import.
+func (a *API) importStarted(c *call) func(*transfer.Import, *project.Project, error) (projectImportJSON, error) {
+	return func(i *transfer.Import, made *project.Project, err error) (projectImportJSON, error) {
 		if err != nil {
 			return projectImportJSON{}, err
 		}
-		n.NamespaceID = &into.ID
+		return a.startedImport(c, i, made), nil
 	}
-	i, made, err := a.Transfer.StartProjectImport(c, c.actor, n)
-	if err != nil {
-		return projectImportJSON{}, err
-	}
+}
+
+func (a *API) startedImport(c *call, i *transfer.Import, made *project.Project) projectImportJSON {
 	c.w.Header().Set("Location", fmt.Sprintf("%s%s/projects/%d/import", c.site.URL, prefix, made.ID))
 	out := toFileImport(i)
 	out.projectNameJSON = toProjectName(made)
-	return out, nil
+	return out
 }
 
 // fileImport returns the import of a project from a file. The project is hidden
@@ -175,9 +240,17 @@ func toFileImport(i *transfer.Import) projectImportJSON {
 		out.ImportStatus = string(project.ImportFailed)
 	}
 	if i.Going() {
-		out.Progress = &importProgressJSON{Phase: string(i.State), Percent: i.Percent(), Bytes: i.Done}
+		out.Progress = &importProgressJSON{Phase: importPhase(i), Percent: i.Percent(), Bytes: i.Done}
 	}
 	return out
+}
+
+// importPhase returns what the import is doing.
+func importPhase(i *transfer.Import) string {
+	if i.Fetching() && i.State == transfer.Started {
+		return "fetching"
+	}
+	return string(i.State)
 }
 
 // failedRelations returns the objects that could not be imported.

@@ -343,7 +343,7 @@ func checkFileImport(t *testing.T, s *apptest.Server, by importers) {
 		{Do: fmt.Sprintf("GET /projects/%d/import", made.ID), As: bob, Status: 200, Want: `{"import_status":"failed","import_error":"The file is not a project export: it is not compressed with gzip."}`},
 		{Do: fmt.Sprintf("GET /projects/%d/import", made.ID), As: alice, Status: 404},
 		{Do: "POST /projects", As: bob, JSON: `{"name":"bad"}`, Status: 201},
-		{Do: fmt.Sprintf("POST /projects/%d/export", id), As: bob, JSON: `{"upload":{"url":"https://example.org"}}`, Status: 400},
+		{Do: fmt.Sprintf("POST /projects/%d/export", id), As: bob, JSON: `{"upload":{}}`, Status: 400},
 		{Do: fmt.Sprintf("POST /projects/%d/export", id), As: carol, Status: 403},
 	})
 }

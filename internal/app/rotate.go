@@ -34,6 +34,8 @@ func (a *App) sealed() []sealedColumn {
 		{"project_imports", "credentials"},
 		{"mirrors", "secrets"},
 		{"bulk_imports", "token"},
+		{"project_file_imports", "source"},
+		{"project_exports", "upload"},
 	}
 }
 

@@ -35,6 +35,7 @@ type Export struct {
 	tries       int64
 	addresses   bool    // it has digests of addresses; for administrators only
 	description *string // of a project, instead of its own
+	upload      string  // of a project: where its file is sent to, sealed
 }
 
 // Percent is the progress.
@@ -81,14 +82,14 @@ func (s *Service) StartExport(ctx context.Context, by actor.Actor, ref project.R
 	}
 	e := &Export{OwnerID: &g.ID}
 	place := audit.Entity{Type: audit.GroupEntity, ID: g.ID, Path: g.FullPath}
-	return s.startExport(ctx, by, e, "namespaces", audit.Event{
+	return s.startExport(ctx, by, e, nil, "namespaces", audit.Event{
 		Type: "group_export_created", Entity: place, Details: audit.Details{Add: "export", Message: "Group export started"},
 	})
 }
 
 // startExport adds an export, unless there is a current one that the actor may
-// download.
-func (s *Service) startExport(ctx context.Context, by actor.Actor, e *Export, table string, event audit.Event) (*Export, error) {
+// download; Conflict if the file is also to be sent somewhere.
+func (s *Service) startExport(ctx context.Context, by actor.Actor, e *Export, to *Upload, table string, event audit.Event) (*Export, error) {
 	e.UserID, e.State, e.CreatedAt, e.addresses = &by.ID, Queued, s.Now(), by.Admin
 	found := e
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
@@ -100,12 +101,19 @@ func (s *Service) startExport(ctx context.Context, by actor.Actor, e *Export, ta
 			return err
 		}
 		if list = visible(list, by); len(list) > 0 && list[0].Going() {
-			found = list[0]
+			if found = list[0]; to != nil {
+				return errs.Conflict("An export is under way. Upload its file when it has ended, or start another export then.")
+			}
 			return nil
 		}
-		found = e
+		found, e.upload = e, ""
 		if err := insertExport(ctx, tx, e); err != nil {
 			return err
+		}
+		if to != nil {
+			if err := s.sealUpload(ctx, tx, e, to); err != nil {
+				return err
+			}
 		}
 		if err := audit.Record(ctx, tx, by, s.Now(), event); err != nil {
 			return err
@@ -210,7 +218,10 @@ func (s *Service) RunProjectExport(ctx context.Context, w ProjectExportWork) err
 
 // work returns the background job of the export.
 func (e *Export) work() queue.Work {
-	if e.Project {
+	switch {
+	case e.upload != "":
+		return ProjectUploadWork{e.ID}
+	case e.Project:
 		return ProjectExportWork{e.ID}
 	}
 	return ExportWork{e.ID}

@@ -40,11 +40,21 @@ type Import struct {
 	tries     int64
 	file      string
 	overrides Overrides // of a project
+	source    string    // of a project: where its file is fetched from, sealed
 	entity    *Entity   // the source of the file; nil if it was uploaded
 }
 
-// Percent is the progress.
-func (i *Import) Percent() int { return percent(i.State, i.Done, i.Total) }
+// Percent is the progress. It is 0 until the file is there.
+func (i *Import) Percent() int {
+	if i.Fetching() {
+		return 0
+	}
+	return percent(i.State, i.Done, i.Total)
+}
+
+// Fetching reports whether the file of the import is still to be fetched from a URL or
+// a bucket.
+func (i *Import) Fetching() bool { return i.source != "" && i.Going() }
 
 // Going reports whether the import is pending or running.
 func (i *Import) Going() bool { return i.State == Uploading || i.State == Queued || i.State == Started }

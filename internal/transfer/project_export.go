@@ -24,8 +24,10 @@ import (
 // StartProjectExport starts the export of a project in the background, for
 // Maintainers; NotFound, Forbidden. It returns the current export if there is one.
 // As with groups, only the file of an administrator has digests of addresses.
-// description replaces that of the project, unless it is nil.
-func (s *Service) StartProjectExport(ctx context.Context, by actor.Actor, ref project.Ref, description *string) (*Export, error) {
+// description replaces that of the project, unless it is nil. If to is not nil, the
+// file is also sent there; then Invalid for a URL that requests may not reach, and
+// Conflict if an export is under way.
+func (s *Service) StartProjectExport(ctx context.Context, by actor.Actor, ref project.Ref, description *string, to *Upload) (*Export, error) {
 	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
 	if err != nil {
 		return nil, err
@@ -36,8 +38,16 @@ func (s *Service) StartProjectExport(ctx context.Context, by actor.Actor, ref pr
 	if description != nil && len(*description) > maxDescription {
 		return nil, errs.InvalidField("description", "is too long (maximum is %d bytes)", maxDescription)
 	}
-	return s.startExport(ctx, by, &Export{Project: true, OwnerID: &p.ID, description: description}, "projects", audit.Event{
-		Type: "project_export_created", Entity: p.Entity(), Details: audit.Details{Add: "export", Message: "Project export started"},
+	message := "Project export started"
+	if to != nil {
+		host, err := s.checkUpload(ctx, to)
+		if err != nil {
+			return nil, err
+		}
+		message = "Project export with an upload to " + host + " started"
+	}
+	return s.startExport(ctx, by, &Export{Project: true, OwnerID: &p.ID, description: description}, to, "projects", audit.Event{
+		Type: "project_export_created", Entity: p.Entity(), Details: audit.Details{Add: "export", Message: message},
 	})
 }
 
@@ -73,6 +83,25 @@ func (s *Service) exportProject(ctx context.Context, e *Export, by actor.Actor) 
 	if p.Import.Pending() {
 		return errs.Conflict("The project is being imported.")
 	}
+	there, err := s.written(ctx, e)
+	if err != nil {
+		return err
+	}
+	if !there {
+		if err := s.writeProject(ctx, e, by, p); err != nil {
+			return err
+		}
+	}
+	if e.upload != "" {
+		if err := s.send(ctx, e); err != nil {
+			return err
+		}
+	}
+	return s.finishExport(ctx, e, by, notice{"project", p.FullPath, p.FullName(), "/" + p.FullPath + "/-/settings/export"})
+}
+
+// writeProject writes the file of a project.
+func (s *Service) writeProject(ctx context.Context, e *Export, by actor.Actor, p *project.Project) error {
 	if e.description != nil {
 		p.Description = *e.description
 	}
@@ -84,10 +113,7 @@ func (s *Service) exportProject(ctx context.Context, e *Export, by actor.Actor) 
 	if e.Total, err = from.rows.Count(ctx); err != nil {
 		return fmt.Errorf("count rows of project %d: %w", p.ID, err)
 	}
-	if err := s.measured(ctx, e, func(out io.Writer, m *meter) error { return from.write(ctx, out, m) }); err != nil {
-		return err
-	}
-	return s.finishExport(ctx, e, by, notice{"project", p.FullPath, p.FullName(), "/" + p.FullPath + "/-/settings/export"})
+	return s.measured(ctx, e, func(out io.Writer, m *meter) error { return from.write(ctx, out, m) })
 }
 
 // projectSource writes the content of a project.

@@ -31,42 +31,58 @@ type NewProjectImport struct {
 // NotFound, Invalid, and TooLarge for a file above the limit. The path is reserved
 // at once, but the project is hidden until the import is complete.
 func (s *Service) StartProjectImport(ctx context.Context, by actor.Actor, n NewProjectImport) (*Import, *project.Project, error) {
-	to := project.NewProject{Name: n.Name, Path: n.Path, NamespaceID: n.NamespaceID}
-	if to.Name == "" {
-		to.Name = n.Path
-	}
-	if err := s.Projects.CheckProject(ctx, by, to); err != nil {
+	i, to, err := s.newProjectImport(ctx, by, n)
+	if err != nil {
 		return nil, nil, err
 	}
-	if err := n.Overrides.apply(&project.Project{Settings: project.DefaultSettings()}); err != nil {
-		return nil, nil, err
-	}
-	if to.NamespaceID == nil {
-		own, err := s.Projects.OwnNamespace(ctx, by)
-		if err != nil {
-			return nil, nil, err
-		}
-		to.NamespaceID = &own
-	}
-	i := &Import{Project: true, Name: to.Name, Path: to.Path, ParentID: to.NamespaceID, overrides: n.Overrides}
 	var p *project.Project
-	err := s.receive(ctx, by, i, n.Size, n.File, func(ctx context.Context, tx *db.Tx) (err error) {
-		if p, err = s.Projects.BeginProject(ctx, tx, by, to); err != nil {
-			return err
-		}
-		i.draft = &p.ID
-		if err := saveDraft(ctx, tx, i); err != nil {
-			return err
-		}
-		return audit.Record(ctx, tx, by, s.Now(), audit.Event{
-			Type: "project_import_created", Entity: audit.Entity{Type: audit.UserEntity, ID: by.ID, Path: by.Username},
-			Target: audit.Target{Type: "ProjectImport", ID: i.ID, Details: p.FullPath}, Details: audit.Details{Add: "import", Message: "Project import started"},
-		})
+	err = s.receive(ctx, by, i, n.Size, n.File, func(ctx context.Context, tx *db.Tx) (err error) {
+		p, err = s.beginProjectImport(ctx, tx, by, i, to, "Project import started")
+		return err
 	})
 	if err != nil {
 		return nil, nil, err
 	}
 	return i, p, nil
+}
+
+// newProjectImport checks the fields of a new import, and returns it with the fields of
+// its project.
+func (s *Service) newProjectImport(ctx context.Context, by actor.Actor, n NewProjectImport) (*Import, project.NewProject, error) {
+	to := project.NewProject{Name: n.Name, Path: n.Path, NamespaceID: n.NamespaceID}
+	if to.Name == "" {
+		to.Name = n.Path
+	}
+	if err := s.Projects.CheckProject(ctx, by, to); err != nil {
+		return nil, to, err
+	}
+	if err := n.Overrides.apply(&project.Project{Settings: project.DefaultSettings()}); err != nil {
+		return nil, to, err
+	}
+	if to.NamespaceID == nil {
+		own, err := s.Projects.OwnNamespace(ctx, by)
+		if err != nil {
+			return nil, to, err
+		}
+		to.NamespaceID = &own
+	}
+	return &Import{Project: true, Name: to.Name, Path: to.Path, ParentID: to.NamespaceID, overrides: n.Overrides}, to, nil
+}
+
+// beginProjectImport creates the draft of an import's project.
+func (s *Service) beginProjectImport(ctx context.Context, tx *db.Tx, by actor.Actor, i *Import, to project.NewProject, message string) (*project.Project, error) {
+	p, err := s.Projects.BeginProject(ctx, tx, by, to)
+	if err != nil {
+		return nil, err
+	}
+	i.draft = &p.ID
+	if err := saveDraft(ctx, tx, i); err != nil {
+		return nil, err
+	}
+	return p, audit.Record(ctx, tx, by, s.Now(), audit.Event{
+		Type: "project_import_created", Entity: audit.Entity{Type: audit.UserEntity, ID: by.ID, Path: by.Username},
+		Target: audit.Target{Type: "ProjectImport", ID: i.ID, Details: p.FullPath}, Details: audit.Details{Add: "import", Message: message},
+	})
 }
 
 // ProjectImport returns the import of a project from a file by its ID, for the user
@@ -242,7 +258,7 @@ func (s *Service) finishProject(ctx context.Context, i *Import, put *projectFill
 		}
 		return s.post(ctx, tx, by, mail.Email{
 			Subject: "Project " + p.FullPath + " was imported",
-			Lines:   []string{"The project " + p.FullName() + " was imported from the file that you uploaded."},
+			Lines:   []string{"The project " + p.FullName() + " was imported from a file."},
 			Action:  "View the import", Path: fmt.Sprintf("/-/project_imports/%d", i.ID),
 		})
 	})

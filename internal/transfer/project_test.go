@@ -36,7 +36,7 @@ func (st *fixture) buildProject(path string, issues int) *project.Project {
 func (st *fixture) exportProject(ref project.Ref) []byte {
 	t, ctx := st.t, st.t.Context()
 	t.Helper()
-	e := must(st.Transfer.StartProjectExport(ctx, st.by, ref, nil))(t)
+	e := must(st.Transfer.StartProjectExport(ctx, st.by, ref, nil, nil))(t)
 	must(0, st.Transfer.RunProjectExport(ctx, transfer.ProjectExportWork{ExportID: e.ID}))(t)
 	_, file, err := st.Transfer.OpenProjectExport(ctx, st.by, ref)
 	if err != nil {

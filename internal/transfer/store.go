@@ -15,25 +15,27 @@ type tables struct {
 	exports, imports string
 	owner            string // the column of the group or project
 	description      string // of an export
+	upload           string // of an export
 	overrides        string // of an import
+	source           string // of an import
 }
 
 func tablesOf(project bool) tables {
 	if project {
-		return tables{"project_exports", "project_file_imports", "project_id", "e.description", "i.overrides"}
+		return tables{"project_exports", "project_file_imports", "project_id", "e.description", "e.upload", "i.overrides", "i.source"}
 	}
-	return tables{"group_exports", "group_imports", "namespace_id", "NULL", "'{}'"}
+	return tables{"group_exports", "group_imports", "namespace_id", "NULL", "''", "'{}'", "''"}
 }
 
 func (t tables) exportColumns() string {
-	return `e.id, e.` + t.owner + `, e.user_id, e.state, e.tries, e.done, e.total, e.size, e.error, e.created_at, e.finished_at, e.expires_at, e.addresses, ` + t.description
+	return `e.id, e.` + t.owner + `, e.user_id, e.state, e.tries, e.done, e.total, e.size, e.error, e.created_at, e.finished_at, e.expires_at, e.addresses, ` + t.description + `, ` + t.upload
 }
 
 func scanExport(project bool) func(s db.Scanner) (*Export, error) {
 	return func(s db.Scanner) (*Export, error) {
 		e := Export{Project: project}
 		err := s.Scan(&e.ID, &e.OwnerID, &e.UserID, (*string)(&e.State), &e.tries, &e.Done, &e.Total, &e.Size, &e.Error,
-			db.Time(&e.CreatedAt), db.NullTime(&e.FinishedAt), db.NullTime(&e.ExpiresAt), &e.addresses, &e.description)
+			db.Time(&e.CreatedAt), db.NullTime(&e.FinishedAt), db.NullTime(&e.ExpiresAt), &e.addresses, &e.description, &e.upload)
 		return &e, err
 	}
 }
@@ -89,9 +91,23 @@ func startExport(ctx context.Context, q db.Q, e *Export) error {
 		string(e.State), e.tries, e.ID)
 }
 
+// saveUpload records where the file of a project is sent to.
+func saveUpload(ctx context.Context, q db.Q, e *Export) error {
+	return db.ExecOne(ctx, q, `UPDATE project_exports SET upload = ? WHERE id = ?`, e.upload, e.ID)
+}
+
+// saveSize records that the file of a project is complete, before it is sent.
+func saveSize(ctx context.Context, q db.Q, e *Export) error {
+	return db.ExecOne(ctx, q, `UPDATE project_exports SET size = ? WHERE id = ? AND state = 'started'`, e.Size, e.ID)
+}
+
 func endExport(ctx context.Context, q db.Q, e *Export) error {
+	forget := ""
+	if e.Project {
+		forget = `, upload = ''`
+	}
 	return db.ExecOne(ctx, q, `
-		UPDATE `+tablesOf(e.Project).exports+` SET state = ?, done = ?, total = ?, size = ?, error = ?, finished_at = ?, expires_at = ? WHERE id = ? AND state IN ('queued', 'started')`,
+		UPDATE `+tablesOf(e.Project).exports+` SET state = ?, done = ?, total = ?, size = ?, error = ?, finished_at = ?, expires_at = ?`+forget+` WHERE id = ? AND state IN ('queued', 'started')`,
 		string(e.State), e.Done, e.Total, e.Size, e.Error, e.FinishedAt, e.ExpiresAt, e.ID)
 }
 
@@ -123,7 +139,7 @@ func saveProgress(ctx context.Context, q db.Q, table string, id, done, total int
 }
 
 func (t tables) importColumns() string {
-	return `i.id, i.user_id, i.name, i.path, i.parent_id, i.` + t.owner + `, i.state, i.tries, i.done, i.total, i.file, i.error, i.report, i.created_at, i.finished_at, ` + t.overrides
+	return `i.id, i.user_id, i.name, i.path, i.parent_id, i.` + t.owner + `, i.state, i.tries, i.done, i.total, i.file, i.error, i.report, i.created_at, i.finished_at, ` + t.overrides + `, ` + t.source
 }
 
 func scanImport(project bool) func(s db.Scanner) (*Import, error) {
@@ -131,7 +147,7 @@ func scanImport(project bool) func(s db.Scanner) (*Import, error) {
 		i := Import{Project: project}
 		var report, overrides string
 		err := s.Scan(&i.ID, &i.UserID, &i.Name, &i.Path, &i.ParentID, &i.draft, (*string)(&i.State), &i.tries, &i.Done, &i.Total, &i.file, &i.Error, &report,
-			db.Time(&i.CreatedAt), db.NullTime(&i.FinishedAt), &overrides)
+			db.Time(&i.CreatedAt), db.NullTime(&i.FinishedAt), &overrides, &i.source)
 		if err != nil {
 			return nil, err
 		}
@@ -195,6 +211,18 @@ func startImport(ctx context.Context, q db.Q, i *Import) error {
 	return db.ExecOne(ctx, q, `UPDATE `+tablesOf(i.Project).imports+` SET state = ?, tries = ?, done = 0 WHERE id = ? AND state IN ('queued', 'started')`, string(i.State), i.tries, i.ID)
 }
 
+// saveSource records where the file of the import of a project is fetched from.
+func saveSource(ctx context.Context, q db.Q, i *Import) error {
+	return db.ExecOne(ctx, q, `UPDATE project_file_imports SET source = ? WHERE id = ?`, i.source, i.ID)
+}
+
+// endFetch records that the file of the import of a project was fetched, and forgets
+// where from. Its attempts are counted anew.
+func endFetch(ctx context.Context, q db.Q, i *Import) error {
+	i.State, i.tries, i.source = Queued, 0, ""
+	return db.ExecOne(ctx, q, `UPDATE project_file_imports SET state = ?, tries = 0, done = 0, total = ?, source = '' WHERE id = ? AND state = 'started'`, string(i.State), i.Total, i.ID)
+}
+
 // saveDraft records the draft of the group or project.
 func saveDraft(ctx context.Context, q db.Q, i *Import) error {
 	t := tablesOf(i.Project)
@@ -217,12 +245,15 @@ func endImport(ctx context.Context, q db.Q, i *Import) error {
 		return err
 	}
 	t := tablesOf(i.Project)
-	owner := i.OwnerID
-	if i.Project && owner == nil {
-		owner = i.draft // the report of a hidden or deleted project is found by this ID
+	owner, forget := i.OwnerID, ""
+	if i.Project {
+		forget = `, source = ''`
+		if owner == nil {
+			owner = i.draft // the report of a hidden or deleted project is found by this ID
+		}
 	}
 	return db.ExecOne(ctx, q, `
-		UPDATE `+t.imports+` SET state = ?, `+t.owner+` = ?, done = ?, error = ?, report = ?, finished_at = ? WHERE id = ? AND state IN ('queued', 'started')`,
+		UPDATE `+t.imports+` SET state = ?, `+t.owner+` = ?, done = ?, error = ?, report = ?, finished_at = ?`+forget+` WHERE id = ? AND state IN ('queued', 'started')`,
 		string(i.State), owner, i.Done, i.Error, string(report), i.FinishedAt, i.ID)
 }
 

@@ -53,6 +53,8 @@ type Deps struct {
 	Now      func() time.Time
 	TempDir  string // directory for the part of a file that is being written
 	Limits   remote.Limits
+	// S3Endpoint replaces that of AWS, for imports from S3; empty except in tests.
+	S3Endpoint string
 }
 
 // Content are the services for content that only projects have.
@@ -84,7 +86,9 @@ func New(d Deps) *Service {
 	handleInTurn(s, tablesOf(false).exports, func(w ExportWork) int64 { return w.ExportID }, s.RunExport)
 	handleInTurn(s, tablesOf(false).imports, func(w ImportWork) int64 { return w.ImportID }, s.RunImport)
 	handleInTurn(s, tablesOf(true).exports, func(w ProjectExportWork) int64 { return w.ExportID }, s.RunProjectExport)
+	handleInTurn(s, tablesOf(true).exports, func(w ProjectUploadWork) int64 { return w.ExportID }, s.RunProjectUpload)
 	handleInTurn(s, tablesOf(true).imports, func(w ProjectImportWork) int64 { return w.ImportID }, s.RunProjectImport)
+	handleInTurn(s, tablesOf(true).imports, func(w RemoteImportWork) int64 { return w.ImportID }, s.RunRemoteImport)
 	d.Queue.Lane(bulkLane, workers)
 	queue.Handle(d.Queue, inTurn(s, bulkLane, s.RunBulkImport, s.userOfEntity, s.waitingEntities), queue.Timeout(24*time.Hour))
 	d.Queue.Every("transfer_sweep", time.Hour, s.Sweep)
@@ -161,13 +165,20 @@ func (s *Service) run(ctx context.Context, t task) error {
 		return t.fail(ctx, why)
 	}
 	if *t.tries >= maxTries {
-		err = fmt.Errorf("%w, and it was given up: %w", err, t.fail(ctx, internalFault))
+		why := internalFault
+		if f, ok := errors.AsType[*remote.Failure](err); ok {
+			why = f.Text
+		}
+		err = fmt.Errorf("%w, and it was given up: %w", err, t.fail(ctx, why))
 	}
 	return fmt.Errorf("%s: %w", t.name, err)
 }
 
 // refused returns the reason of an error that a retry will not fix.
 func refused(err error) (why string, ok bool) {
+	if f, ok := errors.AsType[*remote.Failure](err); ok {
+		return f.Text, !f.Temporary
+	}
 	e, ok := errors.AsType[*errs.Error](err)
 	if !ok || e.Kind == errs.KindUnavailable {
 		return "", false

@@ -23,7 +23,11 @@ func (w *Web) projectExport(v *visit, ref project.Ref) error {
 }
 
 func (w *Web) startProjectExport(v *visit, ref project.Ref) error {
-	_, err := w.Transfer.StartProjectExport(v, v.actor, ref, nil)
+	var to *transfer.Upload
+	if text := v.text("url"); text != "" {
+		to = &transfer.Upload{URL: text, Method: v.text("http_method")}
+	}
+	_, err := w.Transfer.StartProjectExport(v, v.actor, ref, nil, to)
 	return v.redirectWithFlash(err, "The export was started.", settingsOf(project.Place{Ref: ref}, "export"))
 }
 
@@ -44,7 +48,13 @@ func (w *Web) projectImports() importKind {
 			return w.Transfer.ProjectImports(v, v.actor, p)
 		},
 		start: func(v *visit, namespaceID *int64) (*transfer.Import, error) {
-			made, _, err := w.Transfer.StartProjectImport(v, v.actor, transfer.NewProjectImport{Name: v.text("name"), Path: v.text("path"), NamespaceID: namespaceID, File: v.file})
+			n := transfer.NewProjectImport{Name: v.text("name"), Path: v.text("path"), NamespaceID: namespaceID}
+			if v.file != nil {
+				n.File = v.file
+				made, _, err := w.Transfer.StartProjectImport(v, v.actor, n)
+				return made, err
+			}
+			made, _, err := w.Transfer.StartRemoteImport(v, v.actor, n, transfer.RemoteFile{URL: v.text("url")})
 			return made, err
 		},
 	}

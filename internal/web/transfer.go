@@ -82,7 +82,7 @@ func (k importKind) show(v *visit, f form) error {
 	if err != nil {
 		return err
 	}
-	f.only("name", "path", "parent_id", "file")
+	f.only("name", "path", "parent_id", "file", "url")
 	return v.showForm(importPage{Project: k.project, Form: f, Places: places, Imports: latest.Items}, f)
 }
 
@@ -98,7 +98,7 @@ func (k importKind) submit(v *visit) error {
 		}
 		place = &id
 	}
-	if v.file == nil {
+	if v.file == nil && (!k.project || v.text("url") == "") {
 		f.Errors = map[string][]string{"file": {"must be selected"}}
 		return k.show(v, f)
 	}

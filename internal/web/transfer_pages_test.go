@@ -5,7 +5,10 @@ import (
 	"io"
 	"mime/multipart"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
+	"strconv"
+	"sync"
 	"testing"
 
 	"svc/internal/app/apptest"
@@ -139,6 +142,51 @@ func TestProjectTransferPages(t *testing.T) {
 		ada.get("/ada/q/-/issues/1").want(200, "One")
 		bob.get(to).want(404)
 		guest.get(to).want(303)
+	})
+}
+
+// TestRemoteTransferPages uploads an export to a URL on pages, and imports it from there.
+func TestRemoteTransferPages(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, token := s.User(t, "ada")
+		s.Check(t, apptest.Call{Do: "POST /projects", As: token, JSON: `{"name":"p"}`, Status: 201})
+		ada := newBrowser(t, s).signIn("ada", password)
+		var mu sync.Mutex
+		files := map[string][]byte{}
+		elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			if r.Method == "POST" {
+				files[r.URL.Path], _ = io.ReadAll(r.Body)
+				return
+			}
+			w.Header().Set("Content-Type", "application/gzip")
+			w.Header().Set("Content-Length", strconv.Itoa(len(files[r.URL.Path])))
+			_, _ = w.Write(files[r.URL.Path])
+		}))
+		t.Cleanup(elsewhere.Close)
+		settle := func() {
+			t.Helper()
+			if err := s.Queue.Idle(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		const at, form = "/ada/p/-/settings/export", "/projects/new/import"
+		ada.get(at).want(200, "Export and upload")
+		ada.submit(at, at, "url", elsewhere.URL+"/file", "http_method", "POST").leads(at)
+		ada.get(at).want(200, "requests to the local network are not allowed").not("Download")
+		s.Check(t, apptest.Call{Do: "PUT /application/settings", As: apptest.RootToken, JSON: `{"allow_local_requests_from_web_hooks_and_services":true}`, Status: 200})
+		ada.submit(at, at, "url", elsewhere.URL+"/file", "http_method", "POST").leads(at)
+		settle()
+		ada.get(at).want(200, "Download")
+		page := ada.get(form).want(200, `name="url"`)
+		ada.upload(t, "/projects/import", page.token(), "", "name", "Q", "path", "q", "url", "ftp://example.org").want(422, "must be a URL that starts with", `value="ftp://example.org"`)
+		to := ada.upload(t, "/projects/import", page.token(), "", "name", "Q", "path", "q", "url", elsewhere.URL+"/file").want(303).header.Get("Location")
+		bad := ada.upload(t, "/projects/import", page.token(), "", "name", "R", "path", "r", "url", elsewhere.URL+"/none").want(303).header.Get("Location")
+		settle()
+		ada.get(to).want(200, "Finished", "View project", `href="/ada/q"`)
+		ada.get(bad).want(200, "The project was not created", "The file is empty")
 	})
 }
 
