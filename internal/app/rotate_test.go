@@ -27,24 +27,26 @@ import (
 // with the columns that store it. Values without a column are temporary; a rotation
 // keeps the old key, which decrypts them.
 var sealings = map[string][]string{
-	"alert tokenPlace(i.ID)":        {"alert_integrations.token"},
-	"ci pipelinePlace(p.ID)":        {"pipelines.variables"},
-	"ci jobPlace(jobID)":            {"jobs.variables"},
-	"runners r.sealedAt()":          {"runner_registration_tokens.sealed"},
-	"schedule sealPlace(sch.ID)":    {"pipeline_schedules.variables"},
-	"trigger sealPlace(t.ID)":       {"pipeline_triggers.token"},
-	"variable instancePlace(v.ID)":  {"instance_variables.value"},
-	"variable sealPlace(v.ID)":      {"ci_variables.value"},
-	"variable place":                nil, // the columns of pipelines, jobs and schedules are listed separately
-	"errortrack sealedAt(p.ID)":     {"error_keys.sealed"},
-	"featureflag sealedAt(in.ID)":   {"feature_flag_clients.sealed"},
-	"hook secretPlace(h.ID)":        {"hooks.secrets"},
-	"mirror sealedPlace(projectID)": {"project_imports.credentials"},
-	"mirror m.place()":              {"mirrors.secrets"},
-	"transfer tokenPlace(b.ID)":     {"bulk_imports.token"},
-	"transfer sourcePlace(by.ID)":   nil, // a form that asks what to import
-	"securefile f.blob":             {"secure_files.sealed_key"},
-	"terraform v.blob":              {"terraform_state_versions.sealed_key"},
+	"alert tokenPlace(i.ID)":         {"alert_integrations.token"},
+	"ci pipelinePlace(p.ID)":         {"pipelines.variables"},
+	"ci jobPlace(jobID)":             {"jobs.variables"},
+	"runners r.sealedAt()":           {"runner_registration_tokens.sealed"},
+	"schedule sealPlace(sch.ID)":     {"pipeline_schedules.variables"},
+	"trigger sealPlace(t.ID)":        {"pipeline_triggers.token"},
+	"variable instancePlace(v.ID)":   {"instance_variables.value"},
+	"variable sealPlace(v.ID)":       {"ci_variables.value"},
+	"variable place":                 nil, // the columns of pipelines, jobs and schedules are listed separately
+	"errortrack sealedAt(p.ID)":      {"error_keys.sealed"},
+	"featureflag sealedAt(in.ID)":    {"feature_flag_clients.sealed"},
+	"hook secretPlace(h.ID)":         {"hooks.secrets"},
+	"mirror sealedPlace(projectID)":  {"project_imports.credentials"},
+	"mirror m.place()":               {"mirrors.secrets"},
+	"transfer tokenPlace(b.ID)":      {"bulk_imports.token"},
+	"transfer fileSourcePlace(i.ID)": {"project_file_imports.source"},
+	"transfer uploadPlace(e.ID)":     {"project_exports.upload"},
+	"transfer sourcePlace(by.ID)":    nil, // a form that asks what to import
+	"securefile f.blob":              {"secure_files.sealed_key"},
+	"terraform v.blob":               {"terraform_state_versions.sealed_key"},
 	`errortrack "error_settings:" + strconv.FormatInt(was.ProjectID, 10)`: {"error_settings.token"},
 	"mail place":                             nil, // an email in the queue
 	"pages d.place()":                        {"pages_domains.private_key"},
@@ -191,6 +193,8 @@ func fillSealed(t *testing.T, s *apptest.Server) {
 		`INSERT INTO feature_flag_clients (project_id, digest, sealed, created_at) VALUES (1, 'd', ?, 0)`,
 		`INSERT INTO project_imports (project_id, user_id, run, active, credentials, created_at) VALUES (1, 1, 'r', TRUE, ?, 0)`,
 		`INSERT INTO bulk_imports (user_id, source_url, token, state, created_at, updated_at) VALUES (1, 'https://source.example', ?, 'started', 0, 0)`,
+		`INSERT INTO project_file_imports (user_id, name, path, parent_id, state, file, source, created_at) VALUES (1, 'a', 'a', 1, 'queued', 'a', ?, 0)`,
+		`INSERT INTO project_exports (project_id, user_id, state, upload, created_at) VALUES (1, 1, 'queued', ?, 0)`,
 		`INSERT INTO secure_files (project_id, name, size, sha256, blob, sealed_key, created_at) VALUES (1, 'f', 0, '', 'secure', ?, 0)`,
 	} {
 		if _, err := s.DB.ExecContext(t.Context(), statement, s.Keys.Seal([]byte("kept"), "anywhere")); err != nil {
