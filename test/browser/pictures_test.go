@@ -83,6 +83,10 @@ func TestStoryScreens(t *testing.T) {
 	s.fill(t)
 	s.story(t)
 	s.as(t, "charles", "POST", "/projects/analysis%2Fengine/repository/commits/main/comments", map[string]any{"note": "Is *left* right, @ada?"})
+	s.call(t, "PUT", "/projects/analysis%2Fengine/issues/1", url.Values{"labels": {"feature"}})
+	s.call(t, "POST", "/projects/analysis%2Fengine/repository/files/CODEOWNERS", url.Values{"branch": {"main"}, "commit_message": {"Add owners\n\nThey know the code."}, "content": {"* @charles\n"}})
+	s.call(t, "POST", "/projects/analysis%2Fengine/releases", url.Values{"tag_name": {"v1.0"}, "assets[links][][name]": {"Manual"}, "assets[links][][url]": {"https://example.org/manual"}})
+	s.call(t, "PUT", "/projects/analysis%2Fengine/packages/generic/cards/1.0/card.txt", nil)
 	b := c.open(t, s)
 	b.signIn("ada", password)
 	const at = "/analysis/engine/-/"
@@ -114,6 +118,16 @@ func TestStoryScreens(t *testing.T) {
 			continue
 		}
 		b.screenshot(p.name, p.path, []int64{360, 1280}[i%2], []string{"light", "dark"}[i/2%2])
+		b.fits(p.name)
+	}
+	for i, p := range []struct{ name, path string }{
+		{"issue-notes", at + "issues/1"},
+		{"commits-body", at + "commits/main"},
+		{"blob-owners", at + "blob/main/carry.go"},
+		{"releases", at + "releases"},
+		{"package", at + "packages/1"},
+	} {
+		b.screenshot(p.name, p.path, 390, []string{"light", "dark"}[i%2])
 		b.fits(p.name)
 	}
 }
