@@ -54,6 +54,13 @@ func TestPictures(t *testing.T) {
 			chromedp.Click("#note-preview", chromedp.ByQuery), chromedp.WaitVisible(".effects", chromedp.ByQuery),
 			chromedp.Evaluate(`document.querySelector(".effects").scrollIntoView({block: "center"})`, nil),
 		}},
+		{"markdown", at + "issues/new", 900, []chromedp.Action{
+			chromedp.SetValue("#description", sample, chromedp.ByQuery), chromedp.Click("#description-preview", chromedp.ByQuery), chromedp.WaitVisible("#description ~ [data-preview] table", chromedp.ByQuery),
+			chromedp.Evaluate(`document.querySelector("#description ~ [data-preview]").scrollIntoView({block: "center"})`, nil),
+		}},
+		{"preferences", "/-/user_settings/preferences", 760, nil},
+		// The note that there is no mail server is not part of the picture.
+		{"notifications", "/-/user_settings/notifications", 760, []chromedp.Action{chromedp.Evaluate(`document.querySelector("main .note").remove()`, nil)}},
 		{"merge-request", at + "merge_requests/1", 900, nil},
 		{"review", at + "merge_requests/1/diffs", 760, []chromedp.Action{chromedp.WaitVisible(".talkrow", chromedp.ByQuery)}},
 		{"approvals", at + "merge_requests/1", 760, nil},
@@ -75,6 +82,11 @@ func TestPictures(t *testing.T) {
 		b.picture(p.name)
 	}
 }
+
+// sample is a text with several elements of Markdown.
+const sample = "## Trial with card 12\n\nThe last wheel stays at `000`, as @charles saw in #1. **Nothing else** is wrong.\n\n- [x] Reproduce\n- [ ] Oil the carriage\n\n" +
+	"| Card | Wheels | Result |\n| ---: | ------ | ------ |\n| 11 | `998` | passes |\n| 12 | `999` | fails |\n\n> [!WARNING]\n> Don't turn the crank backwards.\n\n" +
+	"```go\nfmt.Println(mill.Add(999, 1)) // 000\n```\n"
 
 // TestStoryScreens checks the layout of pages that need issues, merge requests and
 // pipelines.
