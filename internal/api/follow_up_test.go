@@ -98,6 +98,10 @@ func TestReviewCommands(t *testing.T) {
 			{Do: "POST " + m + "/draft_notes/bulk_publish", As: alice, JSON: `{"note":"Done\n/spend 1h"}`, Status: 204},
 			{Name: "applied", Do: "GET " + m, As: bob, Status: 200, Want: `{"labels":["bug"],"assignees":[{"username":"bob"}],"time_stats":{"total_time_spent":3600},"user_notes_count":2}`},
 			{Name: "reference", Do: "GET " + at + "/issues/1/notes", As: bob, Status: 200, Want: `[{"system":true,"body":"mentioned in merge request !1"}]`},
+			{Do: "POST " + m + "/notes", As: alice, JSON: `{"body":"/assign_reviewer @alice"}`, Status: 202},
+			{Name: "replace the reviewers", Do: "POST " + m + "/notes", As: alice, JSON: `{"body":"/reassign_reviewer @dan"}`, Status: 202, Want: `{"summary":["Replaced the reviewers with @dan."]}`},
+			{Name: "replaced", Do: "GET " + m, As: bob, Status: 200, Want: `{"reviewers":[{"username":"dan"}]}`},
+			{Name: "with no one", Do: "POST " + m + "/notes", As: alice, JSON: `{"body":"/reassign_reviewer"}`, Status: 400},
 			{Name: "once", Do: "POST " + m + "/draft_notes/bulk_publish", As: alice, JSON: `{}`, Status: 204},
 			{Name: "applied", Do: "GET " + m, As: bob, Status: 200, Want: `{"time_stats":{"total_time_spent":3600}}`},
 		})

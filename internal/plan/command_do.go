@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -49,6 +50,18 @@ func doUnassignReviewer(r *commandRun, args string) (string, error) {
 		return "Removed all reviewers.", err
 	}
 	return "Removed reviewer " + mentions(list) + ".", err
+}
+
+func doReassignReviewer(r *commandRun, args string) (string, error) {
+	list, err := r.users(args)
+	if err != nil {
+		return "", err
+	}
+	if len(list) == 0 {
+		return "", refusal("Failed to request a review because no user was specified.")
+	}
+	r.setRelated(Reviewers, ids(list))
+	return "Replaced the reviewers with " + mentions(list) + ".", nil
 }
 
 func doLabel(r *commandRun, args string) (string, error) {
@@ -233,6 +246,8 @@ func doType(r *commandRun, args string) (string, error) {
 	return "Changed the type to " + kind + ".", nil
 }
 
+func doPromote(r *commandRun, _ string) (string, error) { return doType(r, "incident") }
+
 func doLock(locked bool) func(*commandRun, string) (string, error) {
 	return func(r *commandRun, _ string) (string, error) {
 		r.out.Locked, r.out.Changes["discussion_locked"] = &locked, locked
@@ -301,6 +316,35 @@ func (r *commandRun) link(proj *project.Project, other *Issue, kind LinkKind) er
 		return err
 	})
 	return nil
+}
+
+// doUnlink removes the links with the issues in the arguments.
+func doUnlink(r *commandRun, args string) (string, error) {
+	links, err := r.s.IssueLinks(r.ctx, r.by, project.RefTo(r.proj.ID), r.on.IID)
+	if err != nil {
+		return "", err
+	}
+	var named []string
+	for _, text := range quickaction.Names(args, 0) {
+		_, other, err := r.issueAt(text)
+		if err != nil {
+			return "", err
+		}
+		at := slices.IndexFunc(links, func(l *Link) bool { return l.Target.ID == other.ID })
+		if at < 0 {
+			return "", refusal("This issue has no link with " + text + ".")
+		}
+		id := links[at].ID
+		r.out.after = append(r.out.after, func(ctx context.Context, i *Issuable) (string, error) {
+			_, err := r.s.UnlinkIssues(ctx, r.by, project.RefTo(i.ProjectID), i.IID, id)
+			return "Removed the link with " + text + ".", err
+		})
+		named = append(named, text)
+	}
+	if len(named) == 0 {
+		return "", refusal("Could not apply the command. No issue was specified.")
+	}
+	return "", nil
 }
 
 func doDuplicate(r *commandRun, args string) (string, error) {
