@@ -102,6 +102,9 @@ func TestShares(t *testing.T) {
 		secret := group(t, s, root, "secret", "")
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /groups/%d/members", team), As: alice, JSON: fmt.Sprintf(`{"user_id":%d,"access_level":40}`, bobID), Status: 201})
 		share := func(id int64, level int) string { return fmt.Sprintf(`{"group_id":%d,"group_access":%d}`, id, level) }
+		until := func(days int) string {
+			return fmt.Sprintf(`{"group_id":%d,"group_access":20,"expires_at":%q}`, team, s.Clock.Now().UTC().AddDate(0, 0, days).Format("2006-01-02"))
+		}
 		s.Table(t, []apptest.Call{
 			{Name: "before", Do: fmt.Sprintf("GET /projects/%d", p), As: bob, Status: 404},
 			{Name: "a group that is not seen", Do: fmt.Sprintf("POST /projects/%d/share", p), As: alice, JSON: share(secret, 30), Status: 404},
@@ -124,6 +127,10 @@ func TestShares(t *testing.T) {
 			{Name: "unshare", Do: fmt.Sprintf("DELETE /groups/%d/share/%d", g, team), As: alice, Status: 204},
 			{Name: "unshare again", Do: fmt.Sprintf("DELETE /groups/%d/share/%d", g, team), As: alice, Status: 404},
 			{Name: "after", Do: fmt.Sprintf("GET /projects/%d", q), As: bob, Status: 404},
+			{Name: "until yesterday", Do: fmt.Sprintf("POST /groups/%d/share", g), As: alice, JSON: until(-1), Status: 400, Want: `{"message":{"expires_at":["cannot be a date in the past"]}}`},
+			{Name: "until today", Do: fmt.Sprintf("POST /groups/%d/share", g), As: alice, JSON: until(0), Status: 201},
+			{Name: "it has expired", Do: fmt.Sprintf("GET /projects/%d", q), As: bob, Status: 404},
+			{Name: "unshare what has expired", Do: fmt.Sprintf("DELETE /groups/%d/share/%d", g, team), As: alice, Status: 204},
 			{Name: "locked", Do: fmt.Sprintf("PUT /groups/%d", g), As: alice, JSON: `{"share_with_group_lock":true}`, Status: 200},
 			{Name: "no more shares", Do: fmt.Sprintf("POST /projects/%d/share", q), As: alice, JSON: share(team, 20), Status: 403},
 		})

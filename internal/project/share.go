@@ -87,7 +87,7 @@ func (s *Service) checkShare(in source, n NewShare) error {
 	if !n.Level.Valid() || n.Level == Minimal {
 		wrong.Set("group_access", "is not included in the list")
 	}
-	if n.ExpiresAt != "" && n.ExpiresAt <= s.today() {
+	if n.ExpiresAt != "" && n.ExpiresAt < s.today() {
 		wrong.Set("expires_at", "cannot be a date in the past")
 	}
 	if in.group != nil && in.group.ID == n.GroupID {
