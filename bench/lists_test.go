@@ -255,8 +255,12 @@ func (s *listSite) cases() (list []listCase) {
 		{"packages of a group", "groups/g/packages?per_page=20", []string{"created_at", "name", "version", "type", "project_path"}},
 	} {
 		for _, by := range at.orders {
+			most := 0.0
+			if at.name == "packages of a group" && by != "created_at" { // its projects are examined one by one, and there are more of them
+				most = 4
+			}
 			for _, way := range []string{"asc", "desc"} {
-				add(at.name+" by "+by+" "+way, at.path+"&order_by="+by+"&sort="+way, 0)
+				add(at.name+" by "+by+" "+way, at.path+"&order_by="+by+"&sort="+way, most)
 			}
 		}
 		for _, f := range []struct{ name, query string }{
@@ -377,6 +381,10 @@ func fillLists(b testing.TB, s *listSite, group int64, rows int) {
 			SELECT CAST(? AS BIGINT), CASE WHEN n <= 20 THEN 'pypi' WHEN n % 3 = 0 THEN 'npm' ELSE 'generic' END, CASE WHEN n <= 10 THEN 'needle-' ELSE '' END || 'gear-' || (n * 7919 % 1000003),
 				CASE WHEN n <= 10 THEN 'needle-' ELSE '' END || 'gear-' || (n * 7919 % 1000003), '1.' || (n % 50), CASE WHEN n > 20 AND n <= 50 THEN 'hidden' ELSE 'default' END, '{}', 1,
 				1700000000000000 + n, 1700000000000000 + n FROM series`, []any{rows, s.project}},
+		// One in each of the other projects of the group.
+		statement{`INSERT INTO packages (project_id, type, name, lookup, version, status, metadata, creator_id, created_at, updated_at)
+			SELECT p.id, 'generic', 'spring-' || p.id, 'spring-' || p.id, '2.' || (p.id % 50), 'default', '{}', 1, 1700000000000000 + p.id, 1700000000000000 + p.id
+			FROM projects p WHERE p.namespace_id = ? AND p.id <> ?`, []any{group, s.project}},
 		statement{series + `INSERT INTO releases (project_id, tag, name, sha, author_id, created_at, updated_at, released_at)
 			SELECT CAST(? AS BIGINT), 'v' || n, 'Release ' || n, '', 1, 1700000000000000 + n, 1700000000000000 + n * 7919 % 1000003, 1700000000000000 + n * 104729 % 1299709 FROM series`, []any{rows, s.project}},
 	)

@@ -12,6 +12,7 @@ import (
 	"io"
 	"mime/multipart"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -555,6 +556,79 @@ func TestPackageJobTokens(t *testing.T) {
 	})
 }
 
+// TestListGroupPackages lists the packages of a group in each order, with the first packages
+// in several projects.
+func TestListGroupPackages(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		_, bob := s.User(t, "bob")
+		g := made(t, s, alice, "POST /groups", `{"name":"Tools","path":"tools","visibility":"public"}`)
+		sub := made(t, s, alice, "POST /groups", fmt.Sprintf(`{"name":"Sub","path":"sub","parent_id":%d,"visibility":"public"}`, g))
+		// Each project has packages with two names and versions that lie between those of the others.
+		var want []string
+		for n, name := range []string{"c", "a", "d", "b", "hidden"} {
+			in, visibility := g, "public"
+			if n%2 == 1 {
+				in = sub
+			}
+			if name == "hidden" {
+				visibility = "private"
+			}
+			id := made(t, s, alice, "POST /projects", fmt.Sprintf(`{"name":%q,"path":%q,"namespace_id":%d,"visibility":%q}`, name, name, in, visibility))
+			for v := range 3 {
+				s.Clock.Move(time.Second)
+				k := fmt.Sprintf("k%d-%s", v, name)
+				wantRaw(t, s, fmt.Sprintf("PUT /projects/%d/packages/generic/%s/%d.%d/x", id, k, v, n), private(alice), "x", 201)
+				if visibility == "public" {
+					want = append(want, k)
+				}
+			}
+		}
+		list := func(token, query string) (names []string) {
+			t.Helper()
+			var found []struct{ Name string }
+			s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /groups/%d/packages?%s", g, query), As: token, Status: 200}).JSON(t, &found)
+			for _, k := range found {
+				names = append(names, k.Name)
+			}
+			return names
+		}
+		byName := slices.Sorted(slices.Values(want))
+		path := map[string]string{"a": "tools/sub/a", "b": "tools/sub/b", "c": "tools/c", "d": "tools/d"}
+		byPath := slices.Clone(want)
+		slices.SortStableFunc(byPath, func(x, y string) int { return strings.Compare(path[x[3:]], path[y[3:]]) })
+		byVersion := slices.Clone(want)
+		slices.SortStableFunc(byVersion, func(x, y string) int { return strings.Compare(x[:2], y[:2]) })
+		for order, all := range map[string][]string{"created_at": want, "name": byName, "version": byVersion, "type": want, "project_path": byPath} {
+			for _, desc := range []bool{false, true} {
+				sorted, way := slices.Clone(all), "asc"
+				if desc {
+					slices.Reverse(sorted)
+					way = "desc"
+				}
+				for page := 1; page <= 3; page++ {
+					query := fmt.Sprintf("order_by=%s&sort=%s&per_page=5&page=%d", order, way, page)
+					if got, want := list(bob, query), sorted[(page-1)*5:min(page*5, len(sorted))]; !slices.Equal(got, want) {
+						t.Errorf("%s: %v, want %v", query, got, want)
+					}
+				}
+			}
+		}
+		for query, want := range map[string][]string{
+			"order_by=name&package_name=1-&sort=asc": {"k1-a", "k1-b", "k1-c", "k1-d"}, "package_name=K1-C": {"k1-c"}, "package_name=-hid": nil,
+			"package_version=1.2": {"k1-d"}, "package_version=9": nil, "package_type=npm": nil, "exclude_subgroups=true&order_by=name&sort=asc&per_page=2": {"k0-c", "k0-d"},
+		} {
+			if got := list(bob, query); !slices.Equal(got, want) {
+				t.Errorf("%s: %v, want %v", query, got, want)
+			}
+		}
+		if got := list(alice, "package_name=-hid&order_by=name&sort=asc"); !slices.Equal(got, []string{"k0-hidden", "k1-hidden", "k2-hidden"}) {
+			t.Errorf("of a member: %v", got)
+		}
+	})
+}
+
 // TestListPackages lists the packages of a project by type and version, and those of
 // a group, with packages of other projects in between.
 func TestListPackages(t *testing.T) {
@@ -582,6 +656,7 @@ func TestListPackages(t *testing.T) {
 			{Name: "group", Do: group("sort=desc&per_page=2"), As: alice, Status: 200, Want: `[{"name":"k4","project_path":"tools/in"},{"name":"k3","project_path":"tools/in"}]`},
 			{Name: "oldest", Do: group("sort=asc&per_page=2"), As: alice, Status: 200, Want: `[{"name":"k1","project_path":"tools/in"},{"name":"k2","project_path":"tools/in"}]`},
 			{Name: "last page", Do: group("sort=asc&per_page=3&page=2"), As: alice, Status: 200, Want: `[{"name":"k4","project_path":"tools/in"}]`},
+			{Name: "by name in a group", Do: group("order_by=name&sort=desc&per_page=3"), As: alice, Status: 200, Want: `[{"name":"k4"},{"name":"k3"},{"name":"k2"}]`},
 			{Name: "by version in a group", Do: group("package_version=1.1&sort=asc&per_page=1"), As: alice, Status: 200, Want: `[{"name":"k1","project_path":"tools/in"}]`},
 		})
 	})

@@ -50,6 +50,17 @@ func (d *DB) Joined(with, tables, on string) string {
 	return with + ` CROSS JOIN ` + first + ` ON ` + on + inOrder.Replace(rest)
 }
 
+// Within returns the condition that a column has a value, which may have arguments, for a
+// query that sorts by this column and then by others of an index. PostgreSQL drops columns
+// that are equal to a constant from the order, and might then scan an index of the others,
+// because it expects to find enough rows early. It gets a range of one value instead.
+func (d *DB) Within(column, value string, args ...any) (cond string, all []any) {
+	if d.kind == postgresKind {
+		return column + ` >= ` + value + ` AND ` + column + ` <= ` + value, append(slices.Clip(args), args...)
+	}
+	return column + ` = ` + value, args
+}
+
 // inOrder converts joins to joins that SQLite reads in order.
 var inOrder = strings.NewReplacer(" LEFT JOIN ", " LEFT JOIN ", " JOIN ", " CROSS JOIN ")
 

@@ -2,6 +2,7 @@ package packages
 
 import (
 	"context"
+	"slices"
 
 	"svc/internal/db"
 )
@@ -17,45 +18,140 @@ var orders = map[string][]db.Order{
 }
 
 // listPackages lists packages k of projects p that a condition selects: those of a
-// project, if its ID is not 0.
+// project, if its ID is not 0, or of a group.
 func listPackages(ctx context.Context, d *db.DB, projectID int64, f Filter, pg db.Paging, cond string, args ...any) (db.Page[*Package], error) {
-	var w db.Where
-	w.And(cond, args...)
+	var of db.Where // conditions on the projects
+	of.And(cond, args...)
 	if f.Status == "" {
 		f.Status = Default
 	}
-	w.And("k.status = ?", string(f.Status))
-	f.whereKind(&w)
+	w := f.matching(of)
 	if f.Name != "" {
-		w.And(`lower(k.name) LIKE ? ESCAPE '\'`, db.Like(f.Name))
+		w.Text("packages", f.Name, "k.name")
 	}
 	q := db.Query[*Package]{
-		Columns: listedColumns + ", p.full_path", From: "packages k JOIN projects p ON p.id = k.project_id", Where: w,
+		Columns: listedColumns + ", p.full_path", From: packageTables, Where: w,
 		Order: orders[f.OrderBy], Desc: f.Desc, Scan: scanListed,
 	}
-	switch {
-	case projectID != 0:
-		among, err := f.candidates(ctx, d, projectID)
-		if err != nil {
-			return db.Page[*Package]{}, err
-		}
-		q.Among = among
-	case f.OrderBy == "" || f.OrderBy == "created_at":
-		q.First = func(ctx context.Context, d *db.DB, rows int) ([]int64, error) {
-			window := db.Window{Table: "packages k", Key: "k.id", Order: []string{"k.created_at", "k.id"}, Desc: f.Desc, Size: listWindow}
-			return window.Find(ctx, d, q.From, w, rows)
-		}
+	among, err := f.candidates(ctx, d, projectID, of)
+	if err != nil {
+		return db.Page[*Package]{}, err
+	}
+	q.Among = among
+	if projectID == 0 {
+		q.First = first{f: f, of: of}.find
 	}
 	return db.List(ctx, d, q, pg)
 }
 
-// listWindow is the number of packages of the instance, at the start of a list of a group,
-// that are examined one by one before all packages of the group are sorted.
-const listWindow = 600
+const packageTables = "packages k JOIN projects p ON p.id = k.project_id"
 
-// maxListed is the number of candidates up to which they are sorted. With more, reading in
-// the order of the list soon finds a page.
-const maxListed = 100
+const (
+	// listWindow is the number of packages of the instance, at the start of a list of a
+	// group, that are examined one by one before the projects of the group are.
+	listWindow = 600
+	// maxFirst is the highest row number up to which pages of a group are read project by
+	// project. For later pages all packages of the group are sorted.
+	maxFirst = 200
+	// maxListed is the number of candidates up to which they are sorted. With more, reading in
+	// the order of the list soon finds a page.
+	maxListed = 100
+	// maxSearched is the number of projects of a group up to which they are examined one by one.
+	maxSearched = 5000
+	// maxProjects is the number of projects of a group up to which candidates are searched.
+	maxProjects = 50
+)
+
+// first finds the first packages of the list of a group.
+type first struct {
+	f  Filter
+	of db.Where // the projects p
+}
+
+// find returns IDs that include those of the first rows of the list; nil if they cannot be
+// found faster than by the list itself.
+func (l first) find(ctx context.Context, d *db.DB, rows int) ([]int64, error) {
+	if l.f.OrderBy == "" || l.f.OrderBy == "created_at" {
+		window := db.Window{Table: "packages k", Key: "k.id", Order: []string{"k.created_at", "k.id"}, Desc: l.f.Desc, Size: listWindow}
+		if found, err := window.Find(ctx, d, packageTables, l.where(l.of), rows); err != nil || found != nil {
+			return found, err
+		}
+	}
+	// No index has the packages of a project with a name in their order.
+	if rows > maxFirst || l.f.Name != "" {
+		return nil, nil
+	}
+	projects, err := l.projects(ctx, d, rows)
+	if err != nil || projects == nil {
+		return nil, err
+	}
+	all := []int64{}
+	for i, id := range projects {
+		w := l.within(d, `?`, id)
+		// The first packages of the projects before it precede all of its own.
+		found, err := db.All(ctx, d, db.Value[int64], `SELECT k.id FROM packages k`+w.SQL()+db.OrderBy(l.inProject(), l.f.Desc)+` LIMIT ?`, w.Args(rows-i)...)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// projects returns the projects that can have one of the first packages of the list, in the
+// order of the first package of each: an index has it, so the number of packages of a project
+// does not matter. It is nil if the group has too many projects.
+func (l first) projects(ctx context.Context, d *db.DB, rows int) ([]int64, error) {
+	w := l.within(d, `p.id`)
+	one := `SELECT k.id FROM packages k` + w.SQL() + db.OrderBy(l.inProject(), l.f.Desc) + ` LIMIT 1`
+	firsts, err := db.All(ctx, d, db.Value[int64], `SELECT COALESCE((`+one+`), 0) FROM projects p`+l.of.SQL()+` LIMIT ?`, append(w.Args(l.of.Args()...), maxSearched+1)...)
+	if err != nil || len(firsts) > maxSearched {
+		return nil, err
+	}
+	firsts = slices.DeleteFunc(firsts, func(id int64) bool { return id == 0 })
+	from, args := d.Among(packageTables, `k.id`, firsts)
+	found, err := db.All(ctx, d, db.Value[int64], `SELECT k.project_id FROM `+from+db.OrderBy(l.order(), l.f.Desc)+` LIMIT ?`, append(args, rows)...)
+	return append([]int64{}, found...), err // not nil: no project has one
+}
+
+// order are the columns of the order.
+func (l first) order() []string {
+	var list []string
+	for _, o := range orders[l.f.OrderBy] {
+		list = append(list, o.Name)
+	}
+	return list
+}
+
+// inProject are the columns of the order among packages of one project, which have the same
+// path.
+func (l first) inProject() []string {
+	return append([]string{`k.project_id`}, slices.DeleteFunc(l.order(), func(name string) bool { return name == "p.full_path" })...)
+}
+
+// within returns the conditions on packages of one project, given by its ID.
+func (l first) within(d *db.DB, id string, args ...any) db.Where {
+	var of db.Where
+	cond, all := d.Within(`k.project_id`, id, args...)
+	of.And(cond, all...)
+	return l.where(of)
+}
+
+// where returns conditions with those of the filter.
+func (l first) where(of db.Where) db.Where {
+	w := l.f.matching(of)
+	if l.f.Name != "" {
+		w.Contains(l.f.Name, "k.name")
+	}
+	return w
+}
+
+// matching returns conditions with those of the filter except that on the name.
+func (f Filter) matching(of db.Where) db.Where {
+	w := of.With("k.status = ?", string(f.Status))
+	f.whereKind(w)
+	return *w
+}
 
 // whereKind adds the conditions that an index has for each project.
 func (f Filter) whereKind(w *db.Where) {
@@ -67,14 +163,30 @@ func (f Filter) whereKind(w *db.Where) {
 	}
 }
 
-// candidates returns the packages of a project with the type and version of the filter;
-// nil if there are many or the filter has neither.
-func (f Filter) candidates(ctx context.Context, d *db.DB, projectID int64) ([]int64, error) {
+// candidates returns the packages of a project, or of the projects p of a group, with the type
+// and version of the filter; nil if there are many or the filter has neither.
+func (f Filter) candidates(ctx context.Context, d *db.DB, projectID int64, of db.Where) ([]int64, error) {
 	if f.Type == "" && f.Version == "" {
 		return nil, nil
 	}
+	projects := []int64{projectID}
+	if projectID == 0 {
+		// The subquery reads an index of each project. With a join, PostgreSQL might read all
+		// packages of the instance, because it expects to find enough of them early.
+		var in db.Where
+		cond, _ := d.Within(`k.project_id`, `p.id`)
+		in.And(cond)
+		f.whereKind(&in)
+		var err error
+		projects, err = db.All(ctx, d, db.Value[int64], `
+			SELECT p.id FROM projects p`+of.SQL()+` AND (SELECT k.id FROM packages k`+in.SQL()+` ORDER BY k.project_id LIMIT 1) IS NOT NULL LIMIT ?`,
+			of.Args(in.Args(maxProjects+1)...)...)
+		if err != nil || len(projects) > maxProjects {
+			return nil, err
+		}
+	}
 	var w db.Where
-	w.And(inProject, projectID)
+	w.And(`k.project_id IN `+db.In(len(projects)), db.Any(projects)...)
 	f.whereKind(&w)
 	ids, few, err := d.Few(ctx, `SELECT k.id FROM packages k`+w.SQL(), w.Args(), maxListed)
 	if err != nil || !few {
