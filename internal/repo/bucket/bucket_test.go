@@ -230,6 +230,48 @@ func TestCacheDeleted(t *testing.T) {
 	})
 }
 
+// TestCacheChangedUnnoticed removes a pack from a cache so that the time of its directory does
+// not change, as if that happened right after the directory was checked.
+func TestCacheChangedUnnoticed(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		c := newCluster(t, d)
+		a := c.node()
+		if _, err := a.Git.Init(t.Context(), a.dir("1"), "main"); err != nil {
+			t.Fatal(err)
+		}
+		commit(t, a.repo("1"), "main", "a", "x")
+		packs := filepath.Join(a.dir("1"), "objects", "pack")
+		soon := time.Now().Add(time.Hour)
+		touch := func() {
+			t.Helper()
+			if err := os.Chtimes(packs, soon, soon); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := a.Refresh(t.Context(), a.dir("1")); err != nil {
+			t.Fatal(err)
+		}
+		touch()
+		if _, err := a.Refresh(t.Context(), a.dir("1")); err != nil {
+			t.Fatal(err)
+		}
+		files, err := filepath.Glob(filepath.Join(packs, "pack-*"))
+		if err != nil || len(files) == 0 {
+			t.Fatal(files, err)
+		}
+		for _, f := range files {
+			if err := os.Remove(f); err != nil {
+				t.Fatal(err)
+			}
+		}
+		touch()
+		if changed, err := a.Refresh(t.Context(), a.dir("1")); err != nil || !changed {
+			t.Errorf("the packs were not fetched again: %v, %v", changed, err)
+		}
+	})
+}
+
 // TestCacheDeletedInUse removes the cache of a node while it is read. A call may fail,
 // but never because an object or a revision does not exist.
 func TestCacheDeletedInUse(t *testing.T) {

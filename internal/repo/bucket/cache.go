@@ -77,11 +77,11 @@ func (s *Storage) Present(dir string) bool {
 // unchanged since it was last checked.
 func intact(dir string, was fs.FileInfo) bool {
 	now, ok := layout(dir, "packed-refs")
-	return ok && was != nil && os.SameFile(was, now) && was.ModTime().Equal(now.ModTime())
+	return ok && was != nil && now != nil && os.SameFile(was, now) && was.ModTime().Equal(now.ModTime())
 }
 
 // layout reports whether the files that git needs exist, and more files if given. It returns
-// the state of the directory of packs.
+// the state of the directory of packs, or nil if that may change unnoticed.
 func layout(dir string, more ...string) (fs.FileInfo, bool) {
 	for _, name := range append(more, "HEAD", "config", "refs") {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err != nil {
@@ -89,7 +89,10 @@ func layout(dir string, more ...string) (fs.FileInfo, bool) {
 		}
 	}
 	packs, err := os.Stat(filepath.Join(dir, "objects", "pack"))
-	return packs, err == nil
+	if err != nil {
+		return nil, false
+	}
+	return steady(packs), true
 }
 
 // complete reports whether the directory is a repository with all packs. The
@@ -113,6 +116,18 @@ func (s *Storage) complete(dir string, e *entry) bool {
 	e.stat = stat
 	s.mu.Unlock()
 	return true
+}
+
+// tick is more than the time within which two changes of a directory may have the same time.
+const tick = 20 * time.Millisecond
+
+// steady returns the state of a directory that was just read, or nil if later changes could
+// have the same time.
+func steady(stat fs.FileInfo) fs.FileInfo {
+	if time.Since(stat.ModTime()) < tick {
+		return nil
+	}
+	return stat
 }
 
 // hasPack reports whether all files of a pack are in a directory.

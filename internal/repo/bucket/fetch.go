@@ -191,6 +191,7 @@ func (s *Storage) syncOnce(ctx context.Context, dir string, e *entry) (bool, err
 	if err != nil {
 		return true, err
 	}
+	steady := steady(stat)
 	for _, p := range packs { // the directory may be deleted at any time
 		if !hasPack(dir, p) {
 			return true, fmt.Errorf("%w: pack %s disappeared from the cache", errReplaced, p.hash)
@@ -198,7 +199,7 @@ func (s *Storage) syncOnce(ctx context.Context, dir string, e *entry) (bool, err
 	}
 	e.size.Store(packBytes(dir))
 	s.mu.Lock()
-	e.synced, e.packs, e.stat = now, packs, stat
+	e.synced, e.packs, e.stat = now, packs, steady
 	s.mu.Unlock()
 	return true, nil
 }
