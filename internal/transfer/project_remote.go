@@ -236,19 +236,20 @@ func (s *Service) fetchFile(ctx context.Context, i *Import, t *remote.Transfer, 
 		return 0, tooLarge(most)
 	}
 	i.Total = size
+	total := size // size is the result, and may be written while progress is saved
 	m := s.measure(ctx, func(ctx context.Context, done int64) error {
 		if err := importGoing(ctx, s.DB, i); isNoRows(err) {
 			body.Close() // it was canceled
 			return nil
 		}
-		return saveProgress(ctx, s.DB, tablesOf(true).imports, i.ID, done, size)
+		return saveProgress(ctx, s.DB, tablesOf(true).imports, i.ID, done, total)
 	})
 	defer m.close()
 	// An error of the body and one of the storage are told apart.
 	var read error
 	within := archive.Bounded(t.Body(body, size), func(n int64) error {
 		m.done.Store(n)
-		if n > size {
+		if n > total {
 			return errs.Invalid("The file is larger than its Content-Length.")
 		}
 		return nil
