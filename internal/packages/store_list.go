@@ -73,7 +73,8 @@ type first struct {
 func (l first) find(ctx context.Context, d *db.DB, rows int) ([]int64, error) {
 	if l.f.OrderBy == "" || l.f.OrderBy == "created_at" {
 		window := db.Window{Table: "packages k", Key: "k.id", Order: []string{"k.created_at", "k.id"}, Desc: l.f.Desc, Size: listWindow}
-		if found, err := window.Find(ctx, d, packageTables, l.where(l.of), rows); err != nil || found != nil {
+		// PostgreSQL reads the index of the order, also for a rare type or version.
+		if found, err := window.Find(ctx, d, packageTables, l.where(l.of), rows); err != nil || found != nil || d.Postgres() {
 			return found, err
 		}
 	}
@@ -163,23 +164,21 @@ func (f Filter) whereKind(w *db.Where) {
 	}
 }
 
-// candidates returns the packages of a project, or of the projects p of a group, with the type
-// and version of the filter; nil if there are many or the filter has neither.
+// candidates returns the packages of a project or, on SQLite, of the projects p of a group, with
+// the type and version of the filter; nil if there are many or the filter has neither.
 func (f Filter) candidates(ctx context.Context, d *db.DB, projectID int64, of db.Where) ([]int64, error) {
-	if f.Type == "" && f.Version == "" {
+	if f.Type == "" && f.Version == "" || projectID == 0 && d.Postgres() {
 		return nil, nil
 	}
 	projects := []int64{projectID}
 	if projectID == 0 {
-		// The subquery reads an index of each project. With a join, PostgreSQL might read all
-		// packages of the instance, because it expects to find enough of them early.
+		// The subquery reads an index of each project.
 		var in db.Where
-		cond, _ := d.Within(`k.project_id`, `p.id`)
-		in.And(cond)
+		in.And(`k.project_id = p.id`)
 		f.whereKind(&in)
 		var err error
 		projects, err = db.All(ctx, d, db.Value[int64], `
-			SELECT p.id FROM projects p`+of.SQL()+` AND (SELECT k.id FROM packages k`+in.SQL()+` ORDER BY k.project_id LIMIT 1) IS NOT NULL LIMIT ?`,
+			SELECT p.id FROM projects p`+of.SQL()+` AND (SELECT k.id FROM packages k`+in.SQL()+` LIMIT 1) IS NOT NULL LIMIT ?`,
 			of.Args(in.Args(maxProjects+1)...)...)
 		if err != nil || len(projects) > maxProjects {
 			return nil, err
