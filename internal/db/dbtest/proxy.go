@@ -67,6 +67,7 @@ func throughProxy(t testing.TB, from string, port int) string {
 	q := u.Query()
 	q.Del("host")
 	q.Del("port")
+	q.Del("connect_timeout") // the tests wait for the default
 	q.Set("sslmode", "disable")
 	u.RawQuery = q.Encode()
 	return u.String()
