@@ -70,19 +70,19 @@ func (s *Storage) Present(dir string) bool {
 	current := e.synced.id != 0 && e.synced.has(e.known)
 	stat := e.stat
 	s.mu.Unlock()
-	return current && intact(dir, stat)
+	return current && s.intact(dir, stat)
 }
 
 // intact reports whether the files that git needs exist, and the directory of packs is
 // unchanged since it was last checked.
-func intact(dir string, was fs.FileInfo) bool {
-	now, ok := layout(dir, "packed-refs")
+func (s *Storage) intact(dir string, was fs.FileInfo) bool {
+	now, ok := s.layout(dir, "packed-refs")
 	return ok && was != nil && now != nil && os.SameFile(was, now) && was.ModTime().Equal(now.ModTime())
 }
 
 // layout reports whether the files that git needs exist, and more files if given. It returns
 // the state of the directory of packs, or nil if that may change unnoticed.
-func layout(dir string, more ...string) (fs.FileInfo, bool) {
+func (s *Storage) layout(dir string, more ...string) (fs.FileInfo, bool) {
 	for _, name := range append(more, "HEAD", "config", "refs") {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err != nil {
 			return nil, false
@@ -92,18 +92,18 @@ func layout(dir string, more ...string) (fs.FileInfo, bool) {
 	if err != nil {
 		return nil, false
 	}
-	return steady(packs), true
+	return s.steady(packs), true
 }
 
 // complete reports whether the directory is a repository with all packs. The
 // caller holds the lock of the entry.
 func (s *Storage) complete(dir string, e *entry) bool {
-	if intact(dir, e.stat) {
+	if s.intact(dir, e.stat) {
 		return true
 	}
 	// Pushes change the directory of packs as well. Its state is read before its files, so
 	// that a change in between is noticed the next time.
-	stat, ok := layout(dir, "packed-refs")
+	stat, ok := s.layout(dir, "packed-refs")
 	if !ok {
 		return false
 	}
@@ -123,8 +123,8 @@ const tick = 20 * time.Millisecond
 
 // steady returns the state of a directory that was just read, or nil if later changes could
 // have the same time.
-func steady(stat fs.FileInfo) fs.FileInfo {
-	if time.Since(stat.ModTime()) < tick {
+func (s *Storage) steady(stat fs.FileInfo) fs.FileInfo {
+	if s.Now().Sub(stat.ModTime()) < tick {
 		return nil
 	}
 	return stat

@@ -31,7 +31,7 @@ func (s *Storage) Refresh(ctx context.Context, dir string) (bool, error) {
 	s.mu.Lock()
 	current, stat := e.synced.has(version{row.id, row.generation}), e.stat
 	s.mu.Unlock()
-	if current && intact(dir, stat) {
+	if current && s.intact(dir, stat) {
 		s.count(func(c *Stats) { c.Hits++ })
 		return false, nil
 	}
@@ -170,7 +170,7 @@ func (s *Storage) syncOnce(ctx context.Context, dir string, e *entry) (bool, err
 	if err != nil {
 		return false, fmt.Errorf("read packs: %w", err)
 	}
-	if _, ok := layout(dir); !ok || e.synced.id != 0 && e.synced.id != row.id {
+	if _, ok := s.layout(dir); !ok || e.synced.id != 0 && e.synced.id != row.id {
 		if err := s.makeDir(dir, e, row.head); err != nil {
 			return false, err
 		}
@@ -191,7 +191,7 @@ func (s *Storage) syncOnce(ctx context.Context, dir string, e *entry) (bool, err
 	if err != nil {
 		return true, err
 	}
-	steady := steady(stat)
+	stat = s.steady(stat)
 	for _, p := range packs { // the directory may be deleted at any time
 		if !hasPack(dir, p) {
 			return true, fmt.Errorf("%w: pack %s disappeared from the cache", errReplaced, p.hash)
@@ -199,7 +199,7 @@ func (s *Storage) syncOnce(ctx context.Context, dir string, e *entry) (bool, err
 	}
 	e.size.Store(packBytes(dir))
 	s.mu.Lock()
-	e.synced, e.packs, e.stat = now, packs, steady
+	e.synced, e.packs, e.stat = now, packs, stat
 	s.mu.Unlock()
 	return true, nil
 }
