@@ -264,7 +264,7 @@ func (s *Service) snippetText(ctx context.Context, f snippetFile) (string, error
 		return "", err
 	}
 	entry, err := r.Entry(ctx, "HEAD", f.Name)
-	if errors.Is(err, git.ErrNotFound) {
+	if errors.Is(err, git.ErrNotFound) || errors.Is(err, git.ErrNoRepository) {
 		return "", nil
 	}
 	if err != nil {
