@@ -94,12 +94,16 @@ func retryBusy(ctx context.Context, f func() error) error {
 	return err
 }
 
-// retryLost is retryBusy for a function that may run a second time after its
-// connection was lost. A connection notices that the database was restarted only
-// when it is used.
+// lostTries is the maximum number of attempts of retryLost.
+const lostTries = 5
+
+// retryLost is retryBusy for a function that may run again after its connection was
+// lost. A connection notices that the database was restarted only when it is used, and
+// so does each of the others in the pool; the driver may also notice late that the
+// context of an earlier caller has ended.
 func retryLost(ctx context.Context, f func() error) error {
 	err := retryBusy(ctx, f)
-	if errors.Is(err, errCut) && ctx.Err() == nil {
+	for try := 1; try < lostTries && errors.Is(err, errCut) && ctx.Err() == nil; try++ {
 		err = retryBusy(ctx, f)
 	}
 	return err
