@@ -17,6 +17,8 @@ const (
 	// answerTime is the time limit of a heartbeat and of a connection attempt. A
 	// connection that takes longer is replaced.
 	answerTime = 5 * time.Second
+	// startTries is how often Start tries to connect: for a minute.
+	startTries = 12
 	// lookTime is how often the SQLite file is checked for writes of other
 	// processes.
 	lookTime = time.Second
@@ -54,6 +56,10 @@ func (b *Bus) Start(ctx context.Context) error {
 func (b *Bus) begin(ctx context.Context) (work func(context.Context), err error) {
 	if b.DB.Postgres() {
 		conn, err := b.listen(ctx)
+		// On a busy machine, starting a process for a connection may take longer.
+		for try := 1; try < startTries && errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil; try++ {
+			conn, err = b.listen(ctx)
+		}
 		return func(ctx context.Context) { b.keepListening(ctx, conn) }, err
 	}
 	version, err := b.DB.OutsideChanges(ctx)
