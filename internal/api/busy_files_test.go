@@ -30,11 +30,15 @@ func TestBusyFiles(t *testing.T) {
 		for _, read := range reads {
 			s.Check(t, apptest.Call{Do: "GET " + at + read, Status: 200})
 		}
-		for n := 0; ; n++ { // each from another address, because slots per address are limited
-			release, err := s.Git.Transfers().Acquire(limit.WithAddress(t.Context(), fmt.Sprintf("192.0.2.%d:1", n)))
+		// Each slot from another address, because slots per address are limited. On a busy
+		// machine a free slot may not be taken in time.
+		for n, refused := 0, 0; refused < 50; n++ {
+			release, err := s.Git.Transfers().Acquire(limit.WithAddress(t.Context(), fmt.Sprintf("192.0.2.%d:1", n%250)))
 			if err != nil {
-				break
+				refused++
+				continue
 			}
+			refused = 0
 			defer release()
 		}
 		for _, read := range reads {

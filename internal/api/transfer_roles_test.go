@@ -16,10 +16,12 @@ var transferRows = map[string]ciRow{
 
 var (
 	transferRoles = rowRoles(transferRows, map[string]role{
-		"POST /groups/import":            own("POST /groups/import", `{}`, 400),
-		"POST /projects/import":          own("POST /projects/import", `{}`, 400),
-		"GET /group_imports":             ownRead("GET /group_imports"),
-		"GET /group_imports/{import_id}": {"GET /group_imports/999999", "", 401, 404, 404, 404, 403},
+		"POST /groups/import":             own("POST /groups/import", `{}`, 400),
+		"POST /projects/import":           own("POST /projects/import", `{}`, 400),
+		"POST /projects/remote-import":    own("POST /projects/remote-import", `{}`, 400),
+		"POST /projects/remote-import-s3": own("POST /projects/remote-import-s3", `{}`, 400),
+		"GET /group_imports":              ownRead("GET /group_imports"),
+		"GET /group_imports/{import_id}":  {"GET /group_imports/999999", "", 401, 404, 404, 404, 403},
 
 		"POST /bulk_imports":                                          own("POST /bulk_imports", `{}`, 400),
 		"GET /bulk_imports":                                           ownRead("GET /bulk_imports"),
