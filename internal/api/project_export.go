@@ -147,7 +147,11 @@ func (a *API) importProject(c *call, p importProjectParams) (projectImportJSON, 
 		return projectImportJSON{}, err
 	}
 	n.Size, n.File = p.File.Size, p.File.Open()
-	return a.importStarted(c)(a.Transfer.StartProjectImport(c, c.actor, n))
+	i, made, err := a.Transfer.StartProjectImport(c, c.actor, n)
+	if err != nil {
+		return projectImportJSON{}, err
+	}
+	return a.startedImport(c, i, made), nil
 }
 
 // importRemoteProject: https://docs.gitlab.com/api/project_import_export/#import-a-file-from-a-remote-object-storage
@@ -156,7 +160,7 @@ func (a *API) importRemoteProject(c *call, p importRemoteProjectParams) (project
 	if err != nil {
 		return projectImportJSON{}, err
 	}
-	return a.importStarted(c)(a.Transfer.StartRemoteImport(c, c.actor, n, transfer.RemoteFile{URL: p.URL}))
+	return a.remoteImport(c, n, transfer.RemoteFile{URL: p.URL})
 }
 
 // importS3Project: https://docs.gitlab.com/api/project_import_export/#import-a-file-from-aws-s3
@@ -166,7 +170,15 @@ func (a *API) importS3Project(c *call, p importS3ProjectParams) (projectImportJS
 		return projectImportJSON{}, err
 	}
 	object := &blob.Foreign{Region: p.Region, Bucket: p.Bucket, Key: p.Key, AccessKey: p.AccessKey, SecretKey: p.SecretKey}
-	return a.importStarted(c)(a.Transfer.StartRemoteImport(c, c.actor, n, transfer.RemoteFile{Object: object}))
+	return a.remoteImport(c, n, transfer.RemoteFile{Object: object})
+}
+
+func (a *API) remoteImport(c *call, n transfer.NewProjectImport, from transfer.RemoteFile) (projectImportJSON, error) {
+	i, made, err := a.Transfer.StartRemoteImport(c, c.actor, n, from)
+	if err != nil {
+		return projectImportJSON{}, err
+	}
+	return a.startedImport(c, i, made), nil
 }
 
 // newImport returns the fields of an import without its file.
@@ -190,16 +202,7 @@ func (a *API) newImport(c *call, p *newImportParams) (transfer.NewProjectImport,
 	return n, nil
 }
 
-// importStarted returns the response to the start of an import.
-func (a *API) importStarted(c *call) func(*transfer.Import, *project.Project, error) (projectImportJSON, error) {
-	return func(i *transfer.Import, made *project.Project, err error) (projectImportJSON, error) {
-		if err != nil {
-			return projectImportJSON{}, err
-		}
-		return a.startedImport(c, i, made), nil
-	}
-}
-
+// startedImport returns the response to the start of an import.
 func (a *API) startedImport(c *call, i *transfer.Import, made *project.Project) projectImportJSON {
 	c.w.Header().Set("Location", fmt.Sprintf("%s%s/projects/%d/import", c.site.URL, prefix, made.ID))
 	out := toFileImport(i)

@@ -163,7 +163,7 @@ type backingUp struct {
 	held []repo.Held
 	// recorded are the pushes that the snapshot has recorded; nil if its schema is older
 	// than their table.
-	recorded *repo.Recorded
+	recorded repo.Recorded
 	seen     *os.File // list of the objects that were added first
 }
 
@@ -202,7 +202,7 @@ func (b *backingUp) noting(t db.DumpTable) func(func([]any, error) bool) {
 	switch t.Name {
 	case "projects", "annexes":
 	case repo.RecordedTable:
-		b.recorded = &repo.Recorded{}
+		b.recorded = repo.Recorded{}
 	default:
 		return t.Rows
 	}
@@ -227,7 +227,7 @@ func (b *backingUp) note(t db.DumpTable, row []any) {
 	}
 	id, _ := value("id").(int64)
 	if t.Name == repo.RecordedTable {
-		b.recorded.Add(id)
+		b.recorded[id] = true
 		return
 	}
 	h := repo.Held{ProjectID: id}

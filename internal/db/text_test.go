@@ -125,7 +125,7 @@ func TestWithText(t *testing.T) {
 		if d.Postgres() {
 			return // its indexes are always up to date
 		}
-		for _, table := range []string{"issues", "merge_requests", "notes", "milestones", "projects", "snippets", "users"} {
+		for _, table := range []string{"issues", "merge_requests", "notes", "milestones", "projects", "snippets", "users", "packages"} {
 			run(`INSERT INTO ` + table + `_text (` + table + `_text, rank) VALUES ('integrity-check', 1)`)
 		}
 	})

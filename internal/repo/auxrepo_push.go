@@ -72,21 +72,11 @@ func (t projectTarget) begin(ctx context.Context, j journal) (int64, error) {
 		return t.s.begin(ctx, t.by, t.p, j)
 	}
 	// The transaction checks it again, but only here the reason is shown.
-	at, err := findPlace(ctx, t.s.DB, "projects", t.p.ID)
-	if err != nil {
-		return 0, db.NotFound(err, "Project")
-	}
-	return 0, at.writable(t.p.Storage)
+	return 0, t.s.checkWritable(ctx, "projects", t.p.ID, t.p.Storage)
 }
 
 func (t projectTarget) mover() func(context.Context, journal) error {
-	refs := inDatabase(t.repo)
-	if refs == nil {
-		return nil
-	}
-	return func(ctx context.Context, j journal) error {
-		return moveInTx(ctx, t.repo, j, func() error { return t.s.moveOnce(ctx, t.by, t.p, t.repo, refs, j) })
-	}
+	return mover(t.repo, t.moveOnce)
 }
 
 func (t projectTarget) finish(ctx context.Context, id int64, j journal) error {
@@ -122,11 +112,7 @@ func (t auxRepoTarget) check(ctx context.Context, push *git.Push) error {
 
 func (t auxRepoTarget) begin(ctx context.Context, j journal) (int64, error) {
 	if inDatabase(t.repo) != nil {
-		at, err := findPlace(ctx, t.s.DB, "annexes", t.a.ID)
-		if err != nil {
-			return 0, db.NotFound(err, "Repository")
-		}
-		return 0, at.writable(t.a.Storage)
+		return 0, t.s.checkWritable(ctx, "annexes", t.a.ID, t.a.Storage)
 	}
 	id, storage, err := t.s.enterAuxRepo(ctx, t.by, t.a.ID, j)
 	if err == nil && storage != t.a.Storage {
@@ -136,13 +122,7 @@ func (t auxRepoTarget) begin(ctx context.Context, j journal) (int64, error) {
 }
 
 func (t auxRepoTarget) mover() func(context.Context, journal) error {
-	refs := inDatabase(t.repo)
-	if refs == nil {
-		return nil
-	}
-	return func(ctx context.Context, j journal) error {
-		return moveInTx(ctx, t.repo, j, func() error { return t.moveOnce(ctx, refs, j) })
-	}
+	return mover(t.repo, t.moveOnce)
 }
 
 func (t auxRepoTarget) finish(ctx context.Context, id int64, j journal) error {
@@ -176,13 +156,12 @@ func (t auxRepoTarget) record(ctx context.Context, id int64, j journal) error {
 	if err != nil {
 		return fmt.Errorf("pushes to auxiliary repository %d: %w", t.a.ID, err)
 	}
-	after := head{}
-	if after.branch, err = t.repo.DefaultBranch(ctx); err != nil {
+	branch, err := t.repo.DefaultBranch(ctx)
+	if err != nil {
 		return err
 	}
-	if tip, err := t.repo.Ref(ctx, git.Heads+after.branch); err == nil {
-		after.tip = tip.ID
-	} else if !errors.Is(err, git.ErrNotFound) {
+	after, err := headNow(ctx, t.repo, branch)
+	if err != nil {
 		return err
 	}
 	at := t.s.Now()

@@ -37,23 +37,9 @@ func (h Held) Path() string {
 	return auxRepoPath(h.Kind, h.AuxRepoID)
 }
 
-// Recorded is the set of pushes that a snapshot of the database has recorded.
-type Recorded struct {
-	ids    []int64 // of RecordedTable
-	sorted bool
-}
-
-// Add adds the ID of a row of RecordedTable.
-func (k *Recorded) Add(id int64) { k.ids, k.sorted = append(k.ids, id), false }
-
-func (k *Recorded) has(id int64) bool {
-	if !k.sorted {
-		slices.Sort(k.ids)
-		k.sorted = true
-	}
-	_, found := slices.BinarySearch(k.ids, id)
-	return found
-}
+// Recorded are the pushes that a snapshot of the database has recorded, by the ID of their
+// row in RecordedTable.
+type Recorded map[int64]bool
 
 // Bundle writes a repository as a bundle and returns its default branch. Pushes
 // may go on at the same time: the bundle has the refs as they were before all
@@ -61,7 +47,7 @@ func (k *Recorded) has(id int64) bool {
 // backup. If known is nil, it has the current refs. Only the system may call it,
 // for svc backup. NotFound if the repository does not exist. The caller may retry
 // after an error: the repository may have been moved to another storage.
-func (s *Service) Bundle(ctx context.Context, by actor.Actor, h Held, known *Recorded, w io.Writer) (branch string, err error) {
+func (s *Service) Bundle(ctx context.Context, by actor.Actor, h Held, known Recorded, w io.Writer) (branch string, err error) {
 	if by.ID != actor.SystemID {
 		return "", errs.Forbidden("")
 	}
@@ -93,7 +79,7 @@ func (s *Service) Bundle(ctx context.Context, by actor.Actor, h Held, known *Rec
 }
 
 // undo takes the changes of all pushes that are not known back from refs.
-func (s *Service) undo(ctx context.Context, r git.Repo, h Held, known *Recorded, refs []git.Ref) ([]git.Ref, error) {
+func (s *Service) undo(ctx context.Context, r git.Repo, h Held, known Recorded, refs []git.Ref) ([]git.Ref, error) {
 	late, err := s.latePushes(ctx, r, h, known)
 	if err != nil {
 		return nil, fmt.Errorf("pushes to %s since the snapshot: %w", h.Path(), err)
@@ -131,7 +117,7 @@ type latePush struct {
 // latePushes returns the pushes that are not known and whose refs have moved. Those
 // in progress are recorded soon; the refs tell about those that are not, for example
 // because their node was killed.
-func (s *Service) latePushes(ctx context.Context, r git.Repo, h Held, known *Recorded) (list []latePush, err error) {
+func (s *Service) latePushes(ctx context.Context, r git.Repo, h Held, known Recorded) (list []latePush, err error) {
 	left, err := s.awaitPushes(ctx, h)
 	if err != nil {
 		return nil, err
@@ -151,7 +137,7 @@ func (s *Service) latePushes(ctx context.Context, r git.Repo, h Held, known *Rec
 		}
 		for _, f := range found {
 			last = f.id
-			if known.has(f.id) {
+			if known[f.id] {
 				continue
 			}
 			push := latePush{id: f.pushID}

@@ -38,8 +38,8 @@ func (s *Service) enter(ctx context.Context, by actor.Actor, projectID int64, j 
 		if err != nil {
 			return db.NotFound(err, "Project")
 		}
-		if at.readOnly {
-			return errs.Unavailable(project.BeingMoved).Because(project.ErrMoving)
+		if err := at.still(); err != nil {
+			return err
 		}
 		storage = at.storage
 		id, err = insertPush(ctx, tx, projectID, who, what, s.Queue.Node(), s.Now())
@@ -49,6 +49,14 @@ func (s *Service) enter(ctx context.Context, by actor.Actor, projectID int64, j 
 		return 0, "", fmt.Errorf("begin push: %w", err)
 	}
 	return id, storage, nil
+}
+
+// still returns Unavailable while the repository is being moved.
+func (at place) still() error {
+	if at.readOnly {
+		return errs.Unavailable(project.BeingMoved).Because(project.ErrMoving)
+	}
+	return nil
 }
 
 // encode returns the actor and the journal as JSON.
@@ -106,8 +114,8 @@ func (s *Service) enterAuxRepo(ctx context.Context, by actor.Actor, auxRepoID in
 		if err != nil {
 			return db.NotFound(err, "")
 		}
-		if at.readOnly {
-			return errs.Unavailable(project.BeingMoved).Because(project.ErrMoving)
+		if err := at.still(); err != nil {
+			return err
 		}
 		storage = at.storage
 		id, err = insertAuxRepoPush(ctx, tx, auxRepoID, who, what, s.Queue.Node(), s.Now())

@@ -119,8 +119,8 @@ func (s *Service) moveBy(ctx context.Context, by actor.Actor, p *project.Project
 	// From here on the request must not stop the update halfway.
 	ctx = context.WithoutCancel(ctx)
 	begun.Changes, begun.Mark = changesOf(push), newMark()
-	if refs := inDatabase(r); refs != nil {
-		return moveError(moveInTx(ctx, r, begun, func() error { return s.moveOnce(ctx, by, p, r, refs, begun) }))
+	if move := (projectTarget{s, p, r, by}).mover(); move != nil {
+		return moveError(move(ctx, begun))
 	}
 	id, err := s.begin(ctx, by, p, begun)
 	if err != nil {
@@ -265,13 +265,11 @@ func (s *Service) record(ctx context.Context, id int64, r git.Repo, done Push) e
 	if err != nil {
 		return err
 	}
-	head := head{branch: branch}
-	if ref, err := r.Ref(ctx, git.Heads+branch); err == nil {
-		head.tip = ref.ID
-	} else if !errors.Is(err, git.ErrNotFound) {
+	at, err := headNow(ctx, r, branch)
+	if err != nil {
 		return err
 	}
-	rec, err := s.describe(ctx, r, head, done)
+	rec, err := s.describe(ctx, r, at, done)
 	if err != nil {
 		return err
 	}
@@ -297,6 +295,15 @@ func (s *Service) record(ctx context.Context, id int64, r git.Repo, done Push) e
 type head struct {
 	branch string
 	tip    git.OID // empty if the branch does not exist, because only tags were pushed so far
+}
+
+// headNow returns the default branch with its commit.
+func headNow(ctx context.Context, r git.Repo, branch string) (head, error) {
+	ref, err := r.Ref(ctx, git.Heads+branch)
+	if errors.Is(err, git.ErrNotFound) {
+		err = nil
+	}
+	return head{branch, ref.ID}, err
 }
 
 // record is what the database gets to know of a push.

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"slices"
 
-	"svc/internal/actor"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/git"
 	"svc/internal/git/refstore"
-	"svc/internal/project"
 )
 
 // txStore is a store of refs that are in the database, so that a push is one transaction: its
@@ -50,48 +48,47 @@ func moveInTx(ctx context.Context, r git.Repo, j journal, once func() error) err
 	return err
 }
 
-// updates returns the updates of the changes.
-func (j journal) updates() []git.Update {
-	list := make([]git.Update, len(j.Changes))
-	for i, c := range j.Changes {
-		list[i] = git.Update{Ref: c.Ref, Old: c.Old, New: c.New}
+// mover returns a function that updates refs and records the push in one transaction, with
+// once; nil if the refs are not in the database.
+func mover(r git.Repo, once func(ctx context.Context, refs txStore, j journal) error) func(context.Context, journal) error {
+	refs := inDatabase(r)
+	if refs == nil {
+		return nil
 	}
-	return list
+	return func(ctx context.Context, j journal) error {
+		return moveInTx(ctx, r, j, func() error { return once(ctx, refs, j) })
+	}
 }
 
-// moveOnce updates refs of a project and records the push. The errors are those of
-// git.Repo.UpdateRefs; Unavailable while the repository is being moved, Conflict if it was
-// moved since p was read; errOvertaken.
-func (s *Service) moveOnce(ctx context.Context, by actor.Actor, p *project.Project, r git.Repo, refs txStore, j journal) error {
+// moveOnce updates refs and records the push. The errors are those of git.Repo.UpdateRefs;
+// Unavailable while the repository is being moved, Conflict if it was moved since it was
+// opened; errOvertaken.
+func (t projectTarget) moveOnce(ctx context.Context, refs txStore, j journal) error {
 	updates := j.updates()
 	at, err := headAfter(ctx, refs, updates)
 	if err != nil {
 		return err
 	}
 	changes := slices.Clone(j.Changes) // the number of commits is set there
-	rec, err := s.describe(ctx, r, at, Push{Project: p, By: by, Changes: changes, Options: j.Options, About: j.About, At: s.Now()})
+	rec, err := t.s.describe(ctx, t.repo, at, Push{Project: t.p, By: t.by, Changes: changes, Options: j.Options, About: j.About, At: t.s.Now()})
 	if err != nil {
 		return err
 	}
 	return refs.UpdateIn(ctx, j.Mark, updates, func(ctx context.Context, tx *db.Tx, branch string, exists bool) error {
-		if branch != at.branch || exists != (at.tip != "") {
+		if !at.is(branch, exists) {
 			return errOvertaken
 		}
-		now, err := lockPlace(ctx, tx, "projects", p.ID)
-		if err != nil {
-			return db.NotFound(err, "Project")
-		}
-		if err := now.writable(p.Storage); err != nil {
+		if err := lockWritable(ctx, tx, "projects", t.p.ID, t.p.Storage); err != nil {
 			return err
 		}
-		if err := recordFor(ctx, tx, p.ID, 0, 0, j.Changes, rec.push.At); err != nil {
+		if err := recordFor(ctx, tx, t.p.ID, 0, 0, j.Changes, rec.push.At); err != nil {
 			return err
 		}
-		return s.insert(ctx, tx, rec)
+		return t.s.insert(ctx, tx, rec)
 	})
 }
 
-// moveOnce updates refs and records the push. The errors are those of Service.moveOnce.
+// moveOnce updates refs and records the push. The errors are those for projects.
 func (t auxRepoTarget) moveOnce(ctx context.Context, refs txStore, j journal) error {
 	pushes, err := auxRepoPushes(ctx, t.s.DB, t.a.ID)
 	if err != nil {
@@ -108,14 +105,10 @@ func (t auxRepoTarget) moveOnce(ctx context.Context, refs txStore, j journal) er
 		return err
 	}
 	return refs.UpdateIn(ctx, j.Mark, updates, func(ctx context.Context, tx *db.Tx, branch string, exists bool) error {
-		if branch != at.branch || exists != (at.tip != "") {
+		if !at.is(branch, exists) {
 			return errOvertaken
 		}
-		there, err := lockPlace(ctx, tx, "annexes", t.a.ID)
-		if err != nil {
-			return db.NotFound(err, "Repository")
-		}
-		if err := there.writable(t.a.Storage); err != nil {
+		if err := lockWritable(ctx, tx, "annexes", t.a.ID, t.a.Storage); err != nil {
 			return err
 		}
 		if err := recordFor(ctx, tx, 0, t.a.ID, 0, j.Changes, now); err != nil {
@@ -125,11 +118,42 @@ func (t auxRepoTarget) moveOnce(ctx context.Context, refs txStore, j journal) er
 	})
 }
 
-// writable returns Unavailable if a repository is being moved, and Conflict if it is no longer
-// on a storage.
+// updates returns the updates of the changes.
+func (j journal) updates() []git.Update {
+	list := make([]git.Update, len(j.Changes))
+	for i, c := range j.Changes {
+		list[i] = git.Update{Ref: c.Ref, Old: c.Old, New: c.New}
+	}
+	return list
+}
+
+// is reports whether the default branch is the given one, and exists.
+func (h head) is(branch string, exists bool) bool {
+	return h.branch == branch && (h.tip != "") == exists
+}
+
+// checkWritable is lockWritable without a lock: the answer may change.
+func (s *Service) checkWritable(ctx context.Context, table string, id int64, storage string) error {
+	at, err := findPlace(ctx, s.DB, table, id)
+	if err != nil {
+		return db.NotFound(err, "Repository")
+	}
+	return at.writable(storage)
+}
+
+// lockWritable locks the row of a project or an auxiliary repository. Unavailable while the
+// repository is being moved, Conflict if it is no longer on a storage.
+func lockWritable(ctx context.Context, tx *db.Tx, table string, id int64, storage string) error {
+	at, err := lockPlace(ctx, tx, table, id)
+	if err != nil {
+		return db.NotFound(err, "Repository")
+	}
+	return at.writable(storage)
+}
+
 func (at place) writable(storage string) error {
-	if at.readOnly {
-		return errs.Unavailable(project.BeingMoved).Because(project.ErrMoving)
+	if err := at.still(); err != nil {
+		return err
 	}
 	if at.storage != storage {
 		return errs.Conflict(elsewhere)

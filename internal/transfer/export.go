@@ -118,7 +118,7 @@ func (s *Service) startExport(ctx context.Context, by actor.Actor, e *Export, to
 		if err := audit.Record(ctx, tx, by, s.Now(), event); err != nil {
 			return err
 		}
-		return s.Queue.Add(ctx, tx, e.work(), queue.In(lane), queue.Tries(maxTries+1))
+		return s.Queue.Add(ctx, tx, e.work(), queue.In(e.lane()), queue.Tries(maxTries+1))
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start export: %w", err)
@@ -225,6 +225,14 @@ func (e *Export) work() queue.Work {
 		return ProjectExportWork{e.ID}
 	}
 	return ExportWork{e.ID}
+}
+
+// lane returns the lane of the background job.
+func (e *Export) lane() string {
+	if e.upload != "" {
+		return remoteLane
+	}
+	return lane
 }
 
 func (s *Service) runExport(ctx context.Context, ofProject bool, id int64) error {

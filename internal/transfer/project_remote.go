@@ -130,7 +130,7 @@ func (s *Service) StartRemoteImport(ctx context.Context, by actor.Actor, n NewPr
 		if p, err = s.beginProjectImport(ctx, tx, by, i, to, message); err != nil {
 			return err
 		}
-		return s.Queue.Add(ctx, tx, RemoteImportWork{i.ID}, queue.In(lane), queue.Tries(maxTries+1))
+		return s.Queue.Add(ctx, tx, RemoteImportWork{i.ID}, queue.In(remoteLane), queue.Tries(maxTries+1))
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("start import: %w", err)
@@ -245,7 +245,7 @@ func (s *Service) fetchFile(ctx context.Context, i *Import, t *remote.Transfer, 
 		return saveProgress(ctx, s.DB, tablesOf(true).imports, i.ID, done, total)
 	})
 	defer m.close()
-	// An error of the body and one of the storage are told apart.
+	// An error of the body is the fault of the server, one of the storage is not.
 	var read error
 	within := archive.Bounded(t.Body(body, size), func(n int64) error {
 		m.done.Store(n)
@@ -335,7 +335,7 @@ func (s *Service) send(ctx context.Context, e *Export) error {
 	if !ok {
 		return err
 	}
-	told := *failure
-	told.Text = "The file could not be uploaded. " + told.Text
-	return &told
+	shown := *failure
+	shown.Text = "The file could not be uploaded. " + shown.Text
+	return &shown
 }

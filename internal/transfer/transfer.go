@@ -72,8 +72,13 @@ type Service struct {
 	turns turns
 }
 
-// lane is the queue lane of exports and imports, which may take long.
-const lane = "transfer"
+const (
+	// lane is the queue lane of exports and imports, which may take long.
+	lane = "transfer"
+	// remoteLane is that of files that are fetched from or sent to servers of users. If these
+	// are slow, other exports and imports go on.
+	remoteLane = "transfer_remote"
+)
 
 // maxTries is the maximum number of attempts of an export or import, including
 // attempts that ended with the process.
@@ -83,12 +88,13 @@ const maxTries = 5
 func New(d Deps) *Service {
 	s := &Service{Deps: d}
 	d.Queue.Lane(lane, workers)
-	handleInTurn(s, tablesOf(false).exports, func(w ExportWork) int64 { return w.ExportID }, s.RunExport)
-	handleInTurn(s, tablesOf(false).imports, func(w ImportWork) int64 { return w.ImportID }, s.RunImport)
-	handleInTurn(s, tablesOf(true).exports, func(w ProjectExportWork) int64 { return w.ExportID }, s.RunProjectExport)
-	handleInTurn(s, tablesOf(true).exports, func(w ProjectUploadWork) int64 { return w.ExportID }, s.RunProjectUpload)
-	handleInTurn(s, tablesOf(true).imports, func(w ProjectImportWork) int64 { return w.ImportID }, s.RunProjectImport)
-	handleInTurn(s, tablesOf(true).imports, func(w RemoteImportWork) int64 { return w.ImportID }, s.RunRemoteImport)
+	d.Queue.Lane(remoteLane, workers)
+	handleInTurn(s, lane, tablesOf(false).exports, func(w ExportWork) int64 { return w.ExportID }, s.RunExport)
+	handleInTurn(s, lane, tablesOf(false).imports, func(w ImportWork) int64 { return w.ImportID }, s.RunImport)
+	handleInTurn(s, lane, tablesOf(true).exports, func(w ProjectExportWork) int64 { return w.ExportID }, s.RunProjectExport)
+	handleInTurn(s, remoteLane, tablesOf(true).exports, func(w ProjectUploadWork) int64 { return w.ExportID }, s.RunProjectUpload)
+	handleInTurn(s, lane, tablesOf(true).imports, func(w ProjectImportWork) int64 { return w.ImportID }, s.RunProjectImport)
+	handleInTurn(s, remoteLane, tablesOf(true).imports, func(w RemoteImportWork) int64 { return w.ImportID }, s.RunRemoteImport)
 	d.Queue.Lane(bulkLane, workers)
 	queue.Handle(d.Queue, inTurn(s, bulkLane, s.RunBulkImport, s.userOfEntity, s.waitingEntities), queue.Timeout(24*time.Hour))
 	d.Queue.Every("transfer_sweep", time.Hour, s.Sweep)

@@ -80,8 +80,8 @@ func inTurn[W queue.Work](s *Service, lane string, do func(context.Context, W) e
 	}
 }
 
-// handleInTurn registers the handler of exports or imports of files.
-func handleInTurn[W queue.Work](s *Service, table string, id func(W) int64, do func(context.Context, W) error) {
+// handleInTurn registers the handler of exports or imports of files in a lane.
+func handleInTurn[W queue.Work](s *Service, lane, table string, id func(W) int64, do func(context.Context, W) error) {
 	of := func(ctx context.Context, w W) (*int64, error) { return userOf(ctx, s.DB, table, id(w)) }
 	waiting := func(ctx context.Context, user int64) (int, error) { return countQueued(ctx, s.DB, table, user) }
 	queue.Handle(s.Queue, inTurn(s, lane, do, of, waiting), queue.Timeout(12*time.Hour))

@@ -2,8 +2,8 @@
 -- oldest: 0060
 
 -- The pushes of the last days that were recorded, each by the transaction that
--- removed its row from pushes or annex_pushes, or that updated the refs. A backup reads from them what
--- happened to a repository after the snapshot of the database.
+-- removed its row from pushes or annex_pushes, or that updated the refs. A backup
+-- reads from them what happened to a repository after the snapshot of the database.
 CREATE TABLE recorded_pushes (
   id         AUTO_ID,
   project_id BIGINT REFERENCES projects (id) ON DELETE CASCADE,

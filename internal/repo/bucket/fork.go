@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"svc/internal/db"
@@ -147,7 +148,7 @@ func (s *Storage) onlyWanted(ctx context.Context, dir, temp string, refs *snapsh
 	}
 	others := int64(0)
 	if rest != "" {
-		if others, err = countObjects(temp + "/pack-" + rest + ".pack"); err != nil {
+		if others, err = countObjects(filepath.Join(temp, "pack-"+rest+".pack")); err != nil {
 			return false, err
 		}
 	}

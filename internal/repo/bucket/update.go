@@ -22,20 +22,13 @@ var errRepacked = fmt.Errorf("%w: the packs of the repository were replaced", gi
 // Update implements refstore.Store. The objects that become reachable are in the directory of
 // the cache; those that were not reachable from a ref before are stored as a pack.
 func (r *refs) Update(ctx context.Context, mark string, updates []git.Update) error {
-	return r.updateWith(ctx, mark, updates, nil)
+	return r.UpdateIn(ctx, mark, updates, nil)
 }
 
-// UpdateIn is Update for a push. It sets the default branch as git.Repo.AdoptBranch does, and
+// UpdateIn is Update for a push, if in is not nil. It sets the default branch as git.Repo.AdoptBranch does, and
 // runs in, with the default branch and whether it exists now, in the same transaction. Its
 // error undoes the update and is returned.
 func (r *refs) UpdateIn(ctx context.Context, mark string, updates []git.Update, in func(ctx context.Context, tx *db.Tx, branch string, exists bool) error) error {
-	return r.updateWith(ctx, mark, updates, in)
-}
-
-// inTx is a function that runs in the transaction of an update, or nil.
-type inTx func(ctx context.Context, tx *db.Tx, branch string, exists bool) error
-
-func (r *refs) updateWith(ctx context.Context, mark string, updates []git.Update, in inTx) error {
 	if len(updates) == 0 {
 		return nil
 	}
@@ -57,6 +50,9 @@ func (r *refs) updateWith(ctx context.Context, mark string, updates []git.Update
 	}
 	return err
 }
+
+// inTx is a function that runs in the transaction of an update, or nil.
+type inTx func(ctx context.Context, tx *db.Tx, branch string, exists bool) error
 
 func (s *Storage) update(ctx context.Context, dir, mark string, updates []git.Update, in inTx) error {
 	row, err := s.find(ctx, dir)
