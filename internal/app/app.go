@@ -268,10 +268,10 @@ func (a *App) open(ctx context.Context, o Options) error {
 	if a.Git, err = git.New(git.Deps{Limits: o.Git, Spool: filepath.Join(a.tempDir(), "spool")}); err != nil {
 		return err
 	}
-	if a.buckets, err = openBuckets(ctx, &a.Config, a.Blobs, bucket.Deps{DB: a.DB, Git: a.Git, Log: a.Log, Now: a.now}); err != nil {
+	a.Notices = notice.New(notice.Deps{DB: a.DB, Log: a.Log, Now: a.now})
+	if a.buckets, err = openBuckets(ctx, &a.Config, a.Blobs, bucket.Deps{DB: a.DB, Git: a.Git, Notices: a.Notices, Log: a.Log, Now: a.now}); err != nil {
 		return err
 	}
-	a.Notices = notice.New(notice.Deps{DB: a.DB, Log: a.Log, Now: a.now})
 	a.Queue = queue.New(queue.Deps{DB: a.DB, Log: a.Log, Pulse: o.Pulse})
 	a.Mail = mail.New(mail.Deps{
 		URL: string(a.Config.SMTPURL), Queue: a.Queue, Keys: a.Keys, Log: a.Log, Now: a.now,

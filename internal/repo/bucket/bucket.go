@@ -27,6 +27,7 @@ import (
 	"svc/internal/git"
 	"svc/internal/git/refstore"
 	"svc/internal/lru"
+	"svc/internal/notice"
 )
 
 // Deps are the dependencies of a Storage.
@@ -39,6 +40,7 @@ type Deps struct {
 	// CacheSize is the size in bytes that the cache should not exceed. Repositories
 	// that are in use or were used in the last minute are kept nevertheless.
 	CacheSize int64
+	Notices   *notice.Bus // nil if there are no other nodes
 	Log       *slog.Logger
 	Now       func() time.Time
 }
@@ -53,9 +55,15 @@ type Storage struct {
 	stats   Stats
 	claim   *os.File // locks the directory
 
+	life    context.Context // ends with Close
+	end     context.CancelFunc
+	running sync.WaitGroup // goroutines; protected by mu until life has ended
+
 	evicting sync.Mutex    // held by the running eviction
 	fetching chan struct{} // limits concurrent fetches
-	owned    atomic.Bool   // the store is known to belong to this instance
+	// prefetching and following limit fetches, and work after fetches, that no request waits for.
+	prefetching, following chan struct{}
+	owned                  atomic.Bool // the store is known to belong to this instance
 }
 
 // Stats are counters of the cache since the start of the node.
@@ -78,7 +86,9 @@ func New(d Deps) (*Storage, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Storage{Deps: d, entries: map[string]*entry{}, refs: lru.New[string, *snapshot](snapshotBytes, nil), fetching: make(chan struct{}, maxFetching)}
+	s := &Storage{Deps: d, entries: map[string]*entry{}, refs: lru.New[string, *snapshot](snapshotBytes, nil), fetching: make(chan struct{}, maxFetching),
+		prefetching: make(chan struct{}, 1), following: make(chan struct{}, 1)}
+	s.life, s.end = context.WithCancel(context.Background())
 	if s.Dir, s.claim, err = claim(dir); err != nil {
 		return nil, fmt.Errorf("cache of storage %s: %w", d.Name, err)
 	}
@@ -89,11 +99,29 @@ func New(d Deps) (*Storage, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("cache of storage %s: %w", d.Name, err), s.Close())
 	}
+	if d.Notices != nil {
+		d.Notices.Subscribe(s.topic(), s.prefetch)
+	}
 	return s, nil
 }
 
-// Close releases the directory for another process.
-func (s *Storage) Close() error { return s.claim.Close() }
+// Close stops all fetches, and releases the directory for another process.
+func (s *Storage) Close() error {
+	s.mu.Lock()
+	s.end()
+	s.mu.Unlock()
+	s.running.Wait()
+	return s.claim.Close()
+}
+
+// run calls f in a goroutine, unless the storage is closed.
+func (s *Storage) run(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.life.Err() == nil {
+		s.running.Go(f)
+	}
+}
 
 // Stats returns the counters of the cache.
 func (s *Storage) Stats() Stats {

@@ -22,6 +22,7 @@ import (
 	"svc/internal/git/gittest"
 	"svc/internal/git/refstore"
 	"svc/internal/git/refstore/refstoretest"
+	"svc/internal/notice"
 	"svc/internal/waittest"
 )
 
@@ -30,6 +31,7 @@ type cluster struct {
 	t     *testing.T
 	db    *db.DB
 	store blob.Store
+	bus   *notice.Bus // of all nodes
 	now   func() time.Time
 }
 
@@ -39,7 +41,7 @@ func newCluster(t *testing.T, d *db.DB) *cluster {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	return &cluster{t, d, store, time.Now}
+	return &cluster{t, d, store, notice.New(notice.Deps{DB: d, Log: slog.New(slog.DiscardHandler), Now: time.Now}), time.Now}
 }
 
 // node is a node with its own cache.
@@ -54,10 +56,15 @@ func (c *cluster) node() node {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(e.Close)
-	s, err := New(Deps{DB: c.db, Git: e, Store: c.store, Name: "bucket", Dir: c.t.TempDir(), Log: slog.New(slog.DiscardHandler), Now: c.now})
+	s, err := New(Deps{DB: c.db, Git: e, Store: c.store, Name: "bucket", Dir: c.t.TempDir(), Notices: c.bus, Log: slog.New(slog.DiscardHandler), Now: c.now})
 	if err != nil {
 		c.t.Fatal(err)
 	}
+	c.t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			c.t.Error(err)
+		}
+	})
 	return node{s}
 }
 

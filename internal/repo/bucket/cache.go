@@ -37,8 +37,15 @@ type entry struct {
 
 	mu     sync.Mutex // held while the directory is changed
 	synced version    // version of the directory; changes also hold Storage.mu
-	packs  []packRow  // of that version
+	packs  []packRow  // of that version, or those that they were made from
+	later  []packRow  // packs of that version that were made from others and are not fetched yet
 	stat   fs.FileInfo
+
+	writing   atomic.Int32 // number of updates of this node that are adding packs
+	expected  atomic.Bool  // a prefetch is going to start
+	following atomic.Bool  // the work after a fetch is running
+
+	graphIsOld bool // many commits are not in the commit-graph; protected by Storage.mu
 }
 
 // entry returns the entry of a directory.
@@ -146,7 +153,7 @@ func packBase(dir, hash string) string { return filepath.Join(dir, "objects", "p
 // drop removes the directory of an entry. The caller holds the lock of the entry.
 func (s *Storage) drop(dir string, e *entry) error {
 	s.mu.Lock()
-	e.synced, e.packs, e.stat = version{}, nil, nil
+	e.synced, e.packs, e.later, e.stat = version{}, nil, nil, nil
 	s.mu.Unlock()
 	e.size.Store(0)
 	// Renamed first, so that git finds either the whole directory or nothing.

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -74,6 +75,16 @@ type flight struct {
 	err     error
 }
 
+// wait waits for the end of the fetch.
+func (f *flight) wait(ctx context.Context) error {
+	select {
+	case <-f.done:
+		return f.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // fly returns the fetch of a directory that is in progress, or starts one.
 func (s *Storage) fly(dir string, e *entry) *flight {
 	s.mu.Lock()
@@ -82,17 +93,22 @@ func (s *Storage) fly(dir string, e *entry) *flight {
 		return e.flight
 	}
 	f := &flight{done: make(chan struct{})}
+	if f.err = s.life.Err(); f.err != nil {
+		close(f.done)
+		return f
+	}
 	e.flight = f
-	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), maxFetch)
+	s.running.Go(func() {
+		ctx, cancel := context.WithTimeout(s.life, maxFetch)
 		defer cancel()
 		f.changed, f.err = s.bring(ctx, dir, e)
 		s.mu.Lock()
 		e.flight = nil
 		s.mu.Unlock()
 		close(f.done)
+		s.follow(ctx, dir, e)
 		s.evict(ctx)
-	}()
+	})
 	return f
 }
 
@@ -158,7 +174,7 @@ func (s *Storage) syncOnce(ctx context.Context, dir string, e *entry) (bool, err
 		return false, err
 	}
 	now := version{row.id, row.generation}
-	if e.synced.has(now) && s.complete(dir, e) {
+	if e.synced.has(now) && s.complete(dir, e) && !arrived(dir, e.later) {
 		return false, nil // another caller was faster, or a push changed the directory
 	}
 	// The packs are read after the refs, so that no object of a ref is missing.
@@ -175,7 +191,8 @@ func (s *Storage) syncOnce(ctx context.Context, dir string, e *entry) (bool, err
 			return false, err
 		}
 	}
-	for _, p := range packs {
+	needed, later := neededNow(dir, e, row, packs)
+	for _, p := range needed {
 		if hasPack(dir, p) && (e.synced.id == row.id || sound(dir, p)) {
 			continue
 		}
@@ -186,20 +203,20 @@ func (s *Storage) syncOnce(ctx context.Context, dir string, e *entry) (bool, err
 	if err := s.writeRefs(dir, row.head, v); err != nil {
 		return true, err
 	}
-	s.clean(dir, e, packs)
+	s.clean(dir, e, append(slices.Clip(needed), later...))
 	stat, err := os.Stat(filepath.Join(dir, "objects", "pack"))
 	if err != nil {
 		return true, err
 	}
 	stat = s.steady(stat)
-	for _, p := range packs { // the directory may be deleted at any time
+	for _, p := range needed { // the directory may be deleted at any time
 		if !hasPack(dir, p) {
 			return true, fmt.Errorf("%w: pack %s disappeared from the cache", errReplaced, p.hash)
 		}
 	}
 	e.size.Store(packBytes(dir))
 	s.mu.Lock()
-	e.synced, e.packs, e.stat = now, packs, stat
+	e.synced, e.packs, e.later, e.stat = now, needed, later, stat
 	s.mu.Unlock()
 	return true, nil
 }
@@ -307,6 +324,9 @@ func (s *Storage) fetch(ctx context.Context, dir string, p packRow) error {
 		}
 	}
 	s.count(func(c *Stats) { c.Fetches++; c.FetchedBytes += p.total() })
+	if p.size >= graphSize {
+		s.graphIsOld(dir)
+	}
 	return nil
 }
 

@@ -46,7 +46,7 @@ func (s *Storage) fork(ctx context.Context, from, to string) error {
 	if err != nil {
 		return fmt.Errorf("read packs: %w", err)
 	}
-	if _, err := s.Refresh(ctx, from); err != nil { // last, so that the cache has these packs
+	if err := s.refreshAll(ctx, from); err != nil { // last, so that the cache has these packs
 		return err
 	}
 	temp, err := s.temp(".pack-")

@@ -87,21 +87,30 @@ func (s *Storage) Housekeep(ctx context.Context, dir string, o git.HousekeepOpti
 	return done, s.tidy(ctx, dir, row)
 }
 
-// list returns a repository and its packs, after it has updated the cache.
+// list returns a repository and its packs, after it has updated the cache. None of the packs is
+// newer than the generation of the repository.
 func (s *Storage) list(ctx context.Context, dir string) (repository, []packRow, error) {
+	before, err := s.find(ctx, dir)
+	if err != nil {
+		return before, nil, err
+	}
+	packs, err := findPacks(ctx, s.DB, before.id)
+	if err != nil {
+		return before, nil, err
+	}
 	row, err := s.find(ctx, dir)
 	if err != nil {
 		return row, nil, err
 	}
-	packs, err := findPacks(ctx, s.DB, row.id)
+	if err := s.refreshAll(ctx, dir); err != nil { // after the list, so that the cache has all packs in it
+		return row, nil, err
+	}
+	after, err := s.find(ctx, dir)
 	if err != nil {
 		return row, nil, err
 	}
-	if _, err := s.Refresh(ctx, dir); err != nil { // after the list, so that the cache has all packs in it
-		return row, nil, err
-	}
-	if now, err := s.find(ctx, dir); err != nil || now.packGeneration != row.packGeneration {
-		return row, nil, cmp.Or(err, git.ErrBusy)
+	if after.id != before.id || after.packGeneration != before.packGeneration {
+		return row, nil, git.ErrBusy
 	}
 	return row, packs, nil
 }
@@ -110,6 +119,9 @@ func (s *Storage) list(ctx context.Context, dir string) (repository, []packRow, 
 // Unreachable objects in packs younger than unreachableGrace are kept, because a pipeline may
 // still need a commit after a forced push.
 func (s *Storage) combine(ctx context.Context, dir string, row repository, old []packRow, whole bool) error {
+	e := s.entry(dir)
+	e.writing.Add(1)
+	defer e.writing.Add(-1)
 	temp, err := s.temp(".pack-")
 	if err != nil {
 		return err
@@ -129,8 +141,16 @@ func (s *Storage) combine(ctx context.Context, dir string, row repository, old [
 	}) {
 		return nil // nothing to combine
 	}
-	if err := s.replacePacks(ctx, row, old, made, whole); err != nil {
+	for i := range made {
+		made[i].madeFrom = row.generation
+	}
+	if err := s.replacePacks(ctx, dir, row, old, made, whole); err != nil {
 		return err
+	}
+	for _, p := range made {
+		if !hasPack(dir, p) {
+			_ = s.install(dir, temp, p) // otherwise it is fetched
+		}
 	}
 	_, err = s.Refresh(ctx, dir)
 	return err
@@ -318,7 +338,7 @@ func small(packs []packRow) []packRow {
 
 // replacePacks replaces packs by others with the same objects. With whole, unreachable
 // objects may be missing; then no ref may have changed since they were packed.
-func (s *Storage) replacePacks(ctx context.Context, row repository, old, made []packRow, whole bool) error {
+func (s *Storage) replacePacks(ctx context.Context, dir string, row repository, old, made []packRow, whole bool) error {
 	ids := make([]int64, len(old))
 	for i, p := range old {
 		ids[i] = p.id
@@ -345,6 +365,9 @@ func (s *Storage) replacePacks(ctx context.Context, row repository, old, made []
 			if err := insertPack(ctx, tx, s.Name, row.id, p); err != nil {
 				return err
 			}
+		}
+		if err := s.announce(ctx, tx, dir, made...); err != nil {
+			return err
 		}
 		if !whole {
 			return saveGeneration(ctx, tx, row.id, now.generation+1)

@@ -182,20 +182,23 @@ func deleteMarks(ctx context.Context, q db.Q, before time.Time) error {
 
 // packRow is a row of bucket_packs without the content of the pack.
 type packRow struct {
-	id          int64
-	hash        string
-	object      string // key in the store without its suffix; empty if the pack is in the row
-	size, idx   int64
-	bitmap      int64 // size; 0 if there is none
-	created     time.Time
+	id        int64
+	hash      string
+	object    string // key in the store without its suffix; empty if the pack is in the row
+	size, idx int64
+	bitmap    int64 // size; 0 if there is none
+	created   time.Time
+	// madeFrom is the generation whose packs housekeeping made this one from; it has no
+	// other objects. It is 0 for a pack of new objects.
+	madeFrom    int64
 	inRow       bool
 	pack, index []byte // contents, to insert
 }
 
-const packColumns = `id, hash, object, size, index_size, bitmap_size, created_at`
+const packColumns = `id, hash, object, size, index_size, bitmap_size, created_at, made_from`
 
 func scanPack(s db.Scanner) (p packRow, err error) {
-	err = s.Scan(&p.id, &p.hash, &p.object, &p.size, &p.idx, &p.bitmap, db.Time(&p.created))
+	err = s.Scan(&p.id, &p.hash, &p.object, &p.size, &p.idx, &p.bitmap, db.Time(&p.created), &p.madeFrom)
 	p.inRow = p.object == ""
 	return p, err
 }
@@ -217,9 +220,9 @@ func insertPack(ctx context.Context, q db.Q, storage string, repositoryID int64,
 	if p.inRow {
 		pack, index = p.pack, p.index
 	}
-	_, err := q.ExecContext(ctx, `INSERT INTO bucket_packs (storage, repository_id, hash, object, size, index_size, bitmap_size, pack, pack_index, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	_, err := q.ExecContext(ctx, `INSERT INTO bucket_packs (storage, repository_id, hash, object, size, index_size, bitmap_size, pack, pack_index, created_at, made_from) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (repository_id, hash) WHERE removed_at IS NULL DO NOTHING`,
-		storage, repositoryID, p.hash, p.object, p.size, p.idx, p.bitmap, pack, index, p.created)
+		storage, repositoryID, p.hash, p.object, p.size, p.idx, p.bitmap, pack, index, p.created, p.madeFrom)
 	return err
 }
 

@@ -25,9 +25,9 @@ func (r *refs) Update(ctx context.Context, mark string, updates []git.Update) er
 	return r.UpdateIn(ctx, mark, updates, nil)
 }
 
-// UpdateIn is Update for a push, if in is not nil. It sets the default branch as git.Repo.AdoptBranch does, and
-// runs in, with the default branch and whether it exists now, in the same transaction. Its
-// error undoes the update and is returned.
+// UpdateIn is Update for a push, if in is not nil. It sets the default branch as
+// git.Repo.AdoptBranch does, and runs in, with the default branch and whether it exists now, in
+// the same transaction. Its error undoes the update and is returned.
 func (r *refs) UpdateIn(ctx context.Context, mark string, updates []git.Update, in func(ctx context.Context, tx *db.Tx, branch string, exists bool) error) error {
 	if len(updates) == 0 {
 		return nil
@@ -63,6 +63,9 @@ func (s *Storage) update(ctx context.Context, dir, mark string, updates []git.Up
 	if err != nil {
 		return err
 	}
+	e := s.entry(dir)
+	e.writing.Add(1)
+	defer e.writing.Add(-1)
 	if _, err := s.Refresh(ctx, dir); err != nil { // after the refs, so that their objects are in the cache
 		return err
 	}
@@ -105,6 +108,9 @@ func (s *Storage) update(ctx context.Context, dir, mark string, updates []git.Up
 		}
 		if pack != nil {
 			if err := insertPack(ctx, tx, s.Name, now.id, *pack); err != nil {
+				return err
+			}
+			if err := s.announce(ctx, tx, dir, *pack); err != nil {
 				return err
 			}
 		}
