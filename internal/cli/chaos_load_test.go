@@ -37,6 +37,18 @@ func httpRemote(address string) gitRemote {
 // sshRemote returns a gitRemote that connects to the nodes in turn over SSH.
 func (b *chaosBalancer) sshRemote(t *testing.T) gitRemote {
 	t.Helper()
+	var turn atomic.Int64
+	return b.sshRemoteAt(t, func() string {
+		n := b.nodes[int(turn.Add(1))%len(b.nodes)]
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		return n.ssh
+	})
+}
+
+// sshRemoteAt returns a gitRemote that connects to an address over SSH, with a new key.
+func (b *chaosBalancer) sshRemoteAt(t *testing.T, address func() string) gitRemote {
+	t.Helper()
 	key := filepath.Join(t.TempDir(), "key")
 	public, private, err := ed25519.GenerateKey(cryptorand.Reader)
 	if err != nil {
@@ -57,13 +69,8 @@ func (b *chaosBalancer) sshRemote(t *testing.T) gitRemote {
 	if status, text := ask(t.Context(), "POST", b.nodes[0].at()+"/api/v4/user/keys", body); status != http.StatusCreated {
 		t.Fatalf("key: %d %s", status, text)
 	}
-	var turn atomic.Int64
 	return func(dir, project string, args ...string) *exec.Cmd {
-		n := b.nodes[int(turn.Add(1))%len(b.nodes)]
-		n.mu.Lock()
-		address := n.ssh
-		n.mu.Unlock()
-		cmd := gittest.Command(dir, withURL(args, "ssh://git@"+address+"/root/"+project+".git")...)
+		cmd := gittest.Command(dir, withURL(args, "ssh://git@"+address()+"/root/"+project+".git")...)
 		// A frozen node accepts connections but sends nothing.
 		cmd.Env = append(cmd.Env, "GIT_SSH_COMMAND=ssh -F none -o BatchMode=yes -o IdentitiesOnly=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null"+
 			" -o LogLevel=ERROR -o ConnectTimeout=5 -o ServerAliveInterval=5 -o ServerAliveCountMax=2 -i "+key)
