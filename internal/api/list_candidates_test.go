@@ -36,6 +36,8 @@ func TestListCandidates(t *testing.T) {
 			{`INSERT INTO issue_labels (issue_id, label_id) SELECT i.id, CAST(? AS BIGINT) FROM issues i WHERE i.iid % 2 = 0`, []any{half.ID}},
 			{`INSERT INTO issue_labels (issue_id, label_id) SELECT i.id, CAST(? AS BIGINT) FROM issues i WHERE i.iid <= 10`, []any{few.ID}},
 			{`INSERT INTO issue_assignees (issue_id, user_id) SELECT i.id, CAST(? AS BIGINT) FROM issues i WHERE i.iid IN (5, 6)`, []any{bob}},
+			{`INSERT INTO award_emoji (name, user_id, issue_id, created_at, updated_at) SELECT e.name, CAST(? AS BIGINT), i.id, 0, 0 FROM issues i
+				CROSS JOIN (SELECT 'heart' AS name UNION ALL SELECT 'rocket') AS e WHERE i.iid <= 1100`, []any{id}},
 		} {
 			if _, err := s.DB.ExecContext(t.Context(), query.text, query.args...); err != nil {
 				t.Fatal(err)
@@ -71,6 +73,9 @@ func TestListCandidates(t *testing.T) {
 			{"assignee_username=unknown", 0, "[]"},
 			{"assignee_id=None&labels=few", 8, "[10,9]"},
 			{"milestone=v1", 10, "[2400,2399]"},
+			{"my_reaction_emoji=Any", 1100, "[1100,1099]"},
+			{"my_reaction_emoji=Any&labels=half", 550, "[1100,1098]"},
+			{"labels=half&state=opened&author_username=alice", issues/2 - 3, "[2400,2398]"},
 			{"milestone=unknown", 0, "[]"},
 			{"milestone=None&sort=asc", issues - 10, "[1,2]"},
 			{"not[milestone]=v1", issues - 10, "[2390,2389]"},
@@ -122,6 +127,7 @@ func TestMergeListCandidates(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		id, alice := s.User(t, "alice")
 		bob, _ := s.User(t, "bob")
+		carol, _ := s.User(t, "carol")
 		var p struct{ ID int64 }
 		s.Check(t, apptest.Call{Do: "POST /projects", As: alice, JSON: `{"name":"p","visibility":"public"}`, Status: 201}).JSON(t, &p)
 		for _, query := range []struct {
@@ -134,6 +140,8 @@ func TestMergeListCandidates(t *testing.T) {
 					CASE WHEN n <= 4 THEN 'old' ELSE 'main' END, n <= 2, CASE WHEN n <= 3 THEN n END, CASE WHEN n <= 3 THEN CAST(? AS BIGINT) END FROM series`, []any{p.ID, id, p.ID, bob}},
 			{`INSERT INTO merge_request_reviewers (merge_request_id, user_id) SELECT i.id, CAST(? AS BIGINT) FROM merge_requests i WHERE i.iid = 9`, []any{bob}},
 			{`INSERT INTO approvals (merge_request_id, user_id, head_sha, created_at) SELECT i.id, CAST(? AS BIGINT), '', 0 FROM merge_requests i WHERE i.iid = 8`, []any{bob}},
+			{`INSERT INTO approvals (merge_request_id, user_id, head_sha, created_at) SELECT i.id, CAST(? AS BIGINT), '', 0 FROM merge_requests i WHERE i.iid <= 1010`, []any{id}},
+			{`INSERT INTO approvals (merge_request_id, user_id, head_sha, created_at) SELECT i.id, CAST(? AS BIGINT), '', 0 FROM merge_requests i WHERE i.iid <= 1010`, []any{carol}},
 		} {
 			if _, err := s.DB.ExecContext(t.Context(), query.text, query.args...); err != nil {
 				t.Fatal(err)
@@ -152,6 +160,8 @@ func TestMergeListCandidates(t *testing.T) {
 			{Do: at + fmt.Sprintf("reviewer_id=%d", bob), As: alice, Status: 200, Want: `[{"iid":9}]`},
 			{Do: at + "approved_by_usernames=bob", As: alice, Status: 200, Want: `[{"iid":8}]`},
 			{Do: at + fmt.Sprintf("approved_by_ids=%d", bob), As: alice, Status: 200, Want: `[{"iid":8}]`},
+			{Do: at + "approved=yes&per_page=1", As: alice, Status: 200, Want: `[{"iid":1010}]`, WantHeader: map[string]string{"X-Total": "1010"}},
+			{Do: at + "approved_by_usernames=carol&state=closed&per_page=1", As: alice, Status: 200, Want: `[{"iid":1010}]`, WantHeader: map[string]string{"X-Total": "1007"}},
 			{Do: at + "author_username=alice&per_page=1", As: alice, Status: 200, Want: `[{"iid":1200}]`},
 			{Do: at + "author_username=bob", As: alice, Status: 200, Want: `[]`},
 			{Do: at + "not[author_username]=alice", As: alice, Status: 200, Want: `[]`},

@@ -82,6 +82,10 @@ type Query[T any] struct {
 	// have. A list with few candidates then reads only those instead of all rows in its
 	// order.
 	Among []int64
+	// Behind, if it is not nil, returns a query of values of the last Order column, without
+	// duplicates, from which the rows are counted if Among is nil. An empty query means that the
+	// rows are counted in any order.
+	Behind func(ctx context.Context, d *DB) (query string, args []any, err error)
 	// First, if it is not nil, returns values of the last Order column that include
 	// those of the first rows of the list. It returns nil if it cannot find them
 	// faster than the list itself.
@@ -208,6 +212,15 @@ func (q Query[T]) list(ctx context.Context, d *DB, p Paging) (Page[T], error) {
 		page.Total = p.Offset + len(items)
 		page.Over = page.Total > CountLimit
 		return page, nil
+	}
+	if q.Among == nil && q.Behind != nil {
+		behind, args, err := q.Behind(ctx, d)
+		if err != nil {
+			return page, err
+		}
+		if behind != "" {
+			countFrom, countArgs, countWhere = d.Behind(behind, countFrom, q.key()), args, q.Where
+		}
 	}
 	page.Total, page.Over, err = d.total(ctx, countFrom+countWhere.SQL(), slices.Concat(countArgs, countWhere.args)...)
 	return page, err

@@ -152,7 +152,7 @@ func (s *Service) Total(ctx context.Context, by actor.Actor, at *project.Place, 
 		return c, fmt.Errorf("count merge requests: %w", err)
 	}
 	s.narrow(&w, by, f)
-	err = listing.TotalStates(ctx, s.DB, tables, w, found.Among, map[plan.State]*int64{Opened: &c.Opened, Closed: &c.Closed, Merged: &c.Merged})
+	err = listing.TotalStates(ctx, s.DB, tables, w, found, map[plan.State]*int64{Opened: &c.Opened, Closed: &c.Closed, Merged: &c.Merged})
 	if err != nil {
 		return c, fmt.Errorf("count merge requests: %w", err)
 	}

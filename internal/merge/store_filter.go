@@ -103,7 +103,7 @@ func (s *Service) selectRequests(ctx context.Context, by actor.Actor, in listing
 			rows(`i.created_at, i.id`, `i.draft`)
 		}
 		if f.Approved != nil && *f.Approved {
-			list = append(list, listing.Candidates{{Query: `SELECT a.merge_request_id FROM approvals a ORDER BY a.merge_request_id`}})
+			list = append(list, listing.Candidates{{Query: `SELECT DISTINCT a.merge_request_id AS id FROM approvals a ORDER BY a.merge_request_id`}})
 		}
 		for _, name := range f.ApprovedByNames {
 			if ids, ok := f.UserNamed(name); ok {
@@ -138,7 +138,7 @@ func (s *Service) selectRequests(ctx context.Context, by actor.Actor, in listing
 func approvedBy(users []int64) listing.Candidates {
 	list := listing.Candidates{}
 	for _, id := range users {
-		list = append(list, listing.Range{Query: `SELECT a.merge_request_id FROM approvals a WHERE a.user_id = ? ORDER BY a.merge_request_id`, Args: []any{id}})
+		list = append(list, listing.Range{Query: `SELECT a.merge_request_id AS id FROM approvals a WHERE a.user_id = ? ORDER BY a.merge_request_id`, Args: []any{id}})
 	}
 	return list
 }
@@ -193,7 +193,7 @@ func listRequests(ctx context.Context, d *db.DB, w db.Where, found listing.Selec
 	}
 	return db.List(ctx, d, db.Query[*MergeRequest]{
 		Columns: columns, From: tables, Where: w, Order: []db.Order{first, {Name: "i.id"}}, Desc: by.Desc, Scan: scanRequest,
-		Among: found.Among, First: found.First(tables, w, first, by),
+		Among: found.Among, Behind: found.Behind, First: found.First(tables, w, first, by),
 	}, p)
 }
 

@@ -80,7 +80,7 @@ func (s *Service) CountIssues(ctx context.Context, by actor.Actor, at *project.P
 	}
 	w := s.issuesIn(by, in)
 	s.narrow(&w, by, f)
-	if err := listing.TotalStates(ctx, s.DB, issueTables, w, found.Among, map[State]*int64{Opened: &c.Opened, Closed: &c.Closed}); err != nil {
+	if err := listing.TotalStates(ctx, s.DB, issueTables, w, found, map[State]*int64{Opened: &c.Opened, Closed: &c.Closed}); err != nil {
 		return c, fmt.Errorf("count issues: %w", err)
 	}
 	c.All = c.Opened + c.Closed

@@ -128,7 +128,7 @@ func listIssues(ctx context.Context, d *db.DB, w db.Where, found listing.Selecti
 	}
 	return db.List(ctx, d, db.Query[*Issue]{
 		Columns: issueColumns, From: issueTables, Where: w, Order: []db.Order{first, {Name: "i.id"}}, Desc: order.Desc, Scan: scanIssue,
-		Among: found.Among, First: found.First(issueTables, w, first, order),
+		Among: found.Among, Behind: found.Behind, First: found.First(issueTables, w, first, order),
 	}, p)
 }
 

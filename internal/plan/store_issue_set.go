@@ -24,11 +24,11 @@ func (t Trait) where() (string, []any) {
 func (t Trait) candidates() listing.Candidates {
 	switch {
 	case t.LabelID != nil:
-		return listing.Candidates{{Query: `SELECT x.issue_id FROM issue_labels x WHERE x.label_id = ? ORDER BY x.issue_id`, Args: []any{*t.LabelID}}}
+		return listing.Candidates{{Query: `SELECT x.issue_id AS id FROM issue_labels x WHERE x.label_id = ? ORDER BY x.issue_id`, Args: []any{*t.LabelID}}}
 	case t.AssigneeID != nil:
 		return listing.UsersOf(listing.Issues, Assignees, *t.AssigneeID)
 	}
-	return listing.Candidates{{Query: `SELECT i.id FROM issues i WHERE i.milestone_id = ? ORDER BY i.id`, Args: []any{*t.MilestoneID}}}
+	return listing.Candidates{{Query: `SELECT i.id AS id FROM issues i WHERE i.milestone_id = ? ORDER BY i.id`, Args: []any{*t.MilestoneID}}}
 }
 
 func inSet(ctx context.Context, q db.Q, w db.Where, id int64) (bool, error) {

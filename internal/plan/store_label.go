@@ -161,19 +161,18 @@ func promoteLabel(ctx context.Context, tx *db.Tx, l *Label, groupID int64, at ti
 // countByLabel counts issues i and merge requests i of projects p that match the
 // conditions, for each label and state up to db.CountLimit + 1.
 func countByLabel(ctx context.Context, d *db.DB, issues, requests db.Where, labels map[int64]*Label) error {
-	const (
-		issueTables   = `issue_labels x JOIN issues i ON i.id = x.issue_id JOIN projects p ON p.id = i.project_id`
-		requestTables = `merge_request_labels x JOIN merge_requests i ON i.id = x.merge_request_id JOIN projects p ON p.id = i.project_id`
-	)
+	// SQLite might start with an index of the issues of the project.
+	issueTables := d.Joined(`issue_labels x`, `issues i JOIN projects p ON p.id = i.project_id`, `i.id = x.issue_id`)
+	requestTables := d.Joined(`merge_request_labels x`, `merge_requests i JOIN projects p ON p.id = i.project_id`, `i.id = x.merge_request_id`)
 	for id, l := range labels {
 		var label db.Where
 		label.And(`x.label_id = ?`, id)
 		of := *label.With(issues.Cond(), issues.Args()...)
-		if err := listing.TotalStates(ctx, d, issueTables, of, nil, map[State]*int64{Opened: &l.OpenIssues, Closed: &l.ClosedIssues}); err != nil {
+		if err := listing.TotalStates(ctx, d, issueTables, of, listing.Selection{}, map[State]*int64{Opened: &l.OpenIssues, Closed: &l.ClosedIssues}); err != nil {
 			return err
 		}
 		of = *label.With(requests.Cond(), requests.Args()...)
-		if err := listing.TotalStates(ctx, d, requestTables, of, nil, map[State]*int64{Opened: &l.OpenRequests}); err != nil {
+		if err := listing.TotalStates(ctx, d, requestTables, of, listing.Selection{}, map[State]*int64{Opened: &l.OpenRequests}); err != nil {
 			return err
 		}
 	}

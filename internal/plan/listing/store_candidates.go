@@ -22,7 +22,7 @@ const (
 )
 
 // Range is an index range with the IDs of issues or merge requests: a query without
-// LIMIT, in the order of the index. Without ORDER BY, PostgreSQL may scan the table
+// LIMIT and without duplicates, whose column is id, in the order of the index. Without ORDER BY, PostgreSQL may scan the table
 // because it expects to find enough rows early.
 type Range struct {
 	Query string
@@ -102,7 +102,7 @@ func (n named) find(ctx context.Context, q db.Q, in Area, table, name string) er
 // Rows returns the index range of the issues or merge requests in an area that match
 // a condition; order has the columns of the index.
 func (in Area) Rows(t Table, order, cond string, args ...any) Range {
-	query := `SELECT i.id FROM ` + string(t) + `s i WHERE `
+	query := `SELECT i.id AS id FROM ` + string(t) + `s i WHERE `
 	if in.Project != 0 {
 		query, args = query+`i.project_id = ? AND `, append([]any{in.Project}, args...)
 	}
@@ -112,7 +112,7 @@ func (in Area) Rows(t Table, order, cond string, args ...any) Range {
 // UsersOf returns the candidates for a condition on an assignee or reviewer.
 func UsersOf(t Table, as Relation, id int64) Candidates {
 	key := `a.` + string(t) + `_id`
-	return Candidates{{`SELECT ` + key + ` FROM ` + as.Table(t) + ` a WHERE a.user_id = ? ORDER BY ` + key, []any{id}}}
+	return Candidates{{`SELECT ` + key + ` AS id FROM ` + as.Table(t) + ` a WHERE a.user_id = ? ORDER BY ` + key, []any{id}}}
 }
 
 // sources returns the candidates for each condition of a filter.
@@ -153,7 +153,7 @@ func (m Match) sources(t Table, in Area, state State) (list []Candidates) {
 			source := Candidates{}
 			for _, id := range ids {
 				key := `x.` + string(t) + `_id`
-				source = append(source, Range{`SELECT ` + key + ` FROM ` + string(t) + `_labels x WHERE x.label_id = ? ORDER BY ` + key, []any{id}})
+				source = append(source, Range{`SELECT ` + key + ` AS id FROM ` + string(t) + `_labels x WHERE x.label_id = ? ORDER BY ` + key, []any{id}})
 			}
 			list = append(list, source)
 		}
@@ -181,7 +181,7 @@ func (m Match) sources(t Table, in Area, state State) (list []Candidates) {
 	list = append(list, m.named.Related(t, Assignees, m.AssigneeID, m.AssigneeUsernames)...)
 	if m.Reaction != "" && !strings.EqualFold(m.Reaction, None) {
 		key := `w.` + string(t) + `_id`
-		list = append(list, Candidates{{`SELECT ` + key + ` FROM award_emoji w WHERE w.user_id = ? AND ` + key + ` IS NOT NULL`, []any{m.ReactionBy}}})
+		list = append(list, Candidates{{`SELECT DISTINCT ` + key + ` AS id FROM award_emoji w WHERE w.user_id = ? AND ` + key + ` IS NOT NULL`, []any{m.ReactionBy}}})
 	}
 	if weight, err := strconv.ParseInt(m.Weight, 10, 64); t == Issues && in.Project != 0 && err == nil {
 		list = append(list, Candidates{in.Rows(t, ByWeight+`, i.id`, ByWeight+` = ?`, weight)})
@@ -283,7 +283,10 @@ func Select(ctx context.Context, d *db.DB, by actor.Actor, t Table, in Area, f F
 	if err := resolve(ctx, d, in, m, not); err != nil {
 		return found, err
 	}
-	list := slices.Concat(more(), m.sources(t, in, f.State), f.sources(t, by, in, order), not.others(t, in))
+	list := slices.Concat(more(), m.sources(t, in, f.State))
+	found.named = len(list)
+	list = slices.Concat(list, f.sources(t, by, in, order), not.others(t, in))
+	found.conditions = list
 	found.filtered = len(list) > 0 || !not.empty(t)
 	for _, name := range m.Labels {
 		if ids, ok := m.named.labels[name]; ok {

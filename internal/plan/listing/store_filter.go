@@ -225,15 +225,22 @@ func OrderBy(t Table, by string) (db.Order, error) {
 }
 
 // TotalStates counts the issues or merge requests i in tables by state, each up to
-// db.CountLimit + 1. The counts are cached until the next write. If among is not
-// nil, only these IDs are counted.
-func TotalStates(ctx context.Context, d *db.DB, tables string, w db.Where, among []int64, states map[State]*int64) error {
-	if among != nil && len(among) == 0 {
+// db.CountLimit + 1. The counts are cached until the next write.
+func TotalStates(ctx context.Context, d *db.DB, tables string, w db.Where, found Selection, states map[State]*int64) error {
+	if found.Among != nil && len(found.Among) == 0 {
 		return nil
 	}
 	var candidates []any
-	if among != nil {
-		tables, candidates = d.Among(tables, "i.id", among)
+	if found.Among != nil {
+		tables, candidates = d.Among(tables, "i.id", found.Among)
+	} else {
+		behind, args, err := found.Behind(ctx, d)
+		if err != nil {
+			return err
+		}
+		if behind != "" {
+			tables, candidates = d.Behind(behind, tables, "i.id"), args
+		}
 	}
 	for state, n := range states {
 		var of db.Where

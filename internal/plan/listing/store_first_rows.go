@@ -38,6 +38,37 @@ type Selection struct {
 	relation   string // table of assignees or reviewers, for a list of one user; empty otherwise
 	user       int64
 	indexed    db.Where // a condition of the filter; see Indexed
+
+	// conditions are the candidates for each condition; the first named of them are for names
+	// and IDs in the filter, such as a label.
+	conditions []Candidates
+	named      int
+}
+
+// Behind returns a query of the rows that match one condition of the filter, from which the
+// rows of the list are counted; empty if no condition is selective. Without it, SQLite might
+// count a label in the order of an index of all rows.
+func (f Selection) Behind(ctx context.Context, d *db.DB) (query string, args []any, err error) {
+	var best *Range
+	fewest := db.CountLimit
+	for i, source := range f.conditions {
+		if len(source) != 1 {
+			continue
+		}
+		n, over, err := d.Total(ctx, `(`+source[0].Query+`) AS matches`, source[0].Args...)
+		if err != nil {
+			return "", nil, err
+		}
+		if !over && n <= fewest {
+			best, fewest = &source[0], n
+		} else if best == nil && i < f.named {
+			best = &source[0]
+		}
+	}
+	if best == nil {
+		return "", nil, nil
+	}
+	return best.Query, best.Args, nil
 }
 
 // Indexed returns the selection with a condition of its filter that has an index
