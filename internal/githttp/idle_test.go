@@ -165,12 +165,31 @@ func TestBusyIsUnavailable(t *testing.T) {
 		tip := s.Repository(t, p.ID, gittest.Commit{Changes: []gittest.Change{{Path: "large", Content: largeFile()}}}).Tip("refs/heads/main")
 
 		line := strings.Repeat("0", 40) + " " + strings.Repeat("1", 40) + " refs/heads/slow\x00report-status"
-		c := dialFrom(t, s, "127.0.0.2")
-		send(t, c, "POST /olga/public.git/git-receive-pack",
-			[]string{"Content-Type: application/x-git-receive-pack-request", "Content-Length: 10000", "Authorization: Bearer " + token},
-			fmt.Sprintf("%04x%s0000PACK\x00\x00\x00\x02\x00\x00\x00\x05", len(line)+4, line))
+		push := func() (answered chan struct{}) {
+			c := dialFrom(t, s, "127.0.0.2")
+			send(t, c, "POST /olga/public.git/git-receive-pack",
+				[]string{"Content-Type: application/x-git-receive-pack-request", "Content-Length: 10000", "Authorization: Bearer " + token},
+				fmt.Sprintf("%04x%s0000PACK\x00\x00\x00\x02\x00\x00\x00\x05", len(line)+4, line))
+			answered = make(chan struct{})
+			go func() {
+				_, _ = c.Read(make([]byte, 1))
+				close(answered)
+			}()
+			return answered
+		}
+		answered, busy := push(), 0
 		waittest.For(t, "the push has the slot", func() bool {
-			return ask{path: refs("olga/public", "git-upload-pack")}.send(t, s).Status == 503
+			select {
+			case <-answered: // refused, because another request had the slot for too long
+				answered, busy = push(), 0
+			default:
+			}
+			if (ask{path: refs("olga/public", "git-upload-pack")}).send(t, s).Status != 503 {
+				busy = 0
+				return false
+			}
+			busy++
+			return busy == 3
 		})
 		fetch := "0032want " + tip + "\n00000009done\n"
 		for _, a := range []ask{
