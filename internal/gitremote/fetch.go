@@ -5,8 +5,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"svc/internal/git"
 	"svc/internal/git/pktline"
@@ -17,8 +19,8 @@ const (
 	MaxRefs = 20_000
 	// maxAlso is the maximum number of refs with Options.Also.
 	maxAlso = 150_000
-	// maxAdvertised is the maximum size of the advertised refs of old servers, in
-	// bytes.
+	// maxAdvertised is the maximum size of the list of refs, in bytes: old servers
+	// advertise all of them.
 	maxAdvertised = 64 << 20
 	maxRefName    = 1024
 
@@ -44,11 +46,12 @@ func (r *Remote) refs(ctx context.Context, service string) (*Refs, error) {
 		if err := r.connect(ctx, service); err != nil {
 			return nil, err
 		}
-		line, kind, err := pktline.ReadLine(r.stream.in)
+		in := advertised(&paced{in: r.stream.in, rate: rate{after: r.stall, now: time.Now}})
+		line, kind, err := pktline.ReadLine(in)
 		if err != nil {
 			return nil, r.stream.ended(ctx, err)
 		}
-		return r.readAdvertised(ctx, r.stream.in, line, kind)
+		return r.readAdvertised(ctx, in, line, kind)
 	}
 	answer, err := r.discover(ctx, service)
 	if err != nil {
@@ -58,7 +61,7 @@ func (r *Remote) refs(ctx context.Context, service string) (*Refs, error) {
 	if kind := answer.Header.Get("Content-Type"); kind != "application/x-"+service+"-advertisement" {
 		return nil, fail("There is no Git repository at this URL, or its server supports only the dumb HTTP protocol.")
 	}
-	in := bufio.NewReaderSize(io.LimitReader(answer.Body, maxAdvertised), 64<<10)
+	in := bufio.NewReaderSize(advertised(answer.Body), 64<<10)
 	line, kind, err := pktline.ReadLine(in)
 	if err == nil && kind == pktline.Data && strings.HasPrefix(line, "# service=") {
 		if _, kind, err = pktline.Read(in); err == nil && kind == pktline.Flush {
@@ -72,6 +75,11 @@ func (r *Remote) refs(ctx context.Context, service string) (*Refs, error) {
 		return r.listRefs(ctx, in)
 	}
 	return r.readAdvertised(ctx, in, line, kind)
+}
+
+// advertised limits the size of a list of refs.
+func advertised(in io.Reader) io.Reader {
+	return &limited{in: in, left: maxAdvertised, text: "The server's list of refs is too long."}
 }
 
 // listRefs lists the refs with protocol version 2. in contains the capabilities.
@@ -101,7 +109,7 @@ func (r *Remote) listRefs(ctx context.Context, in io.Reader) (*Refs, error) {
 		return nil, err
 	}
 	defer answer.Body.Close()
-	body := bufio.NewReaderSize(io.LimitReader(answer.Body, maxAdvertised), 64<<10)
+	body := bufio.NewReaderSize(advertised(answer.Body), 64<<10)
 	refs := &Refs{also: r.also, v2: true}
 	for {
 		line, kind, err := pktline.ReadLine(body)
@@ -133,12 +141,11 @@ func (r *Remote) listRefs(ctx context.Context, in io.Reader) (*Refs, error) {
 func (r *Remote) readAdvertised(ctx context.Context, in io.Reader, line string, kind pktline.Kind) (*Refs, error) {
 	refs := &Refs{also: r.also, capabilities: map[string]bool{}}
 	var head string
-	for first := true; kind == pktline.Data; first = false {
-		if line == "version 1" {
-			first = true
-		} else {
+	for first := true; kind == pktline.Data; {
+		if line != "version 1" {
 			name, capabilities, _ := strings.Cut(line, "\x00")
-			if first || capabilities != "" {
+			if first { // only the first ref is followed by capabilities
+				first = false
 				for c := range strings.FieldsSeq(capabilities) {
 					refs.capabilities[c] = true
 					if target, ok := strings.CutPrefix(c, "symref=HEAD:"); ok {
@@ -241,18 +248,21 @@ func (r *Remote) Pack(ctx context.Context, refs *Refs, want, have []git.OID) (io
 		if err := skipToPack(r.stream.in, false); err != nil {
 			return nil, r.stream.ended(ctx, err)
 		}
-		return &packReader{ctx: ctx, in: r.stream.in, close: r.stream}, nil
+		return r.newPack(ctx, r.stream.in, r.stream), nil
 	}
 	answer, err := r.post(ctx, uploadPack, bytes.NewReader(b))
 	if err != nil {
 		return nil, err
+	}
+	if body, ok := answer.Body.(*stalling); ok {
+		body.unpaced = true // newPack's reader checks the rate
 	}
 	in := bufio.NewReaderSize(answer.Body, 64<<10)
 	if err := skipToPack(in, refs.v2); err != nil {
 		answer.Body.Close()
 		return nil, broken(ctx, err)
 	}
-	return &packReader{ctx: ctx, in: in, close: answer.Body}, nil
+	return r.newPack(ctx, in, answer.Body), nil
 }
 
 // skipToPack reads the response up to the pack.
@@ -273,13 +283,26 @@ func skipToPack(in io.Reader, v2 bool) error {
 	return malformed()
 }
 
-// packReader reads a pack from a side band.
+// prepareTime is the time limit for the first byte of a pack: the server counts and
+// compresses objects before, and reports its progress meanwhile.
+const prepareTime = 30 * time.Minute
+
+// newPack returns a reader of a pack that must arrive at minRate once it has begun.
+func (r *Remote) newPack(ctx context.Context, in io.Reader, body io.Closer) *packReader {
+	p := &packReader{ctx: ctx, in: in, close: body, rate: &rate{after: r.stall, now: time.Now}}
+	p.late = time.AfterFunc(prepareTime, func() { _ = body.Close() })
+	return p
+}
+
+// packReader reads the data of a side band.
 type packReader struct {
 	ctx   context.Context
 	in    io.Reader
 	close io.Closer
 	rest  []byte
 	done  bool
+	rate  *rate       // nil if the rate is not limited
+	late  *time.Timer // closes the connection if no data arrives; nil without a limit
 }
 
 // Read implements io.Reader.
@@ -288,8 +311,16 @@ func (p *packReader) Read(b []byte) (int, error) {
 		if p.done {
 			return 0, io.EOF
 		}
+		if p.late == nil && p.rate != nil {
+			p.rate.start()
+		}
 		data, kind, err := pktline.Read(p.in)
+		if p.late == nil && p.rate != nil && err == nil {
+			err = p.rate.add(len(data))
+		}
 		switch {
+		case err != nil && p.late != nil && !p.late.Stop():
+			return 0, &Failure{Text: fmt.Sprintf("The server did not begin to send objects within %s.", prepareTime), Temporary: true, cause: err}
 		case err != nil:
 			return 0, broken(p.ctx, err)
 		case kind != pktline.Data:
@@ -298,6 +329,10 @@ func (p *packReader) Read(b []byte) (int, error) {
 			return 0, malformed()
 		case data[0] == 1:
 			p.rest = data[1:]
+			if p.late != nil {
+				p.late.Stop()
+				p.late = nil
+			}
 		case data[0] == 2:
 			// Progress messages are ignored.
 		case data[0] == 3:
@@ -312,7 +347,12 @@ func (p *packReader) Read(b []byte) (int, error) {
 }
 
 // Close ends the transfer.
-func (p *packReader) Close() error { return p.close.Close() }
+func (p *packReader) Close() error {
+	if p.late != nil {
+		p.late.Stop()
+	}
+	return p.close.Close()
+}
 
 // said returns the error for a message of the other server. The message is not
 // shown, because it may repeat the request.

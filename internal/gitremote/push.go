@@ -2,11 +2,13 @@ package gitremote
 
 import (
 	"bufio"
-	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"svc/internal/git"
 	"svc/internal/git/pktline"
@@ -77,8 +79,7 @@ func (r *Remote) Push(ctx context.Context, refs *Refs, commands []*Command, pack
 	}
 	body, done, err := r.sendPush(ctx, produce)
 	if err == nil {
-		err = readReport(ctx, body, refs.capabilities["side-band-64k"], commands)
-		done()
+		err = r.readReport(ctx, body, done, refs.capabilities["side-band-64k"], commands)
 	}
 	cancel()
 	own := <-produced
@@ -129,20 +130,42 @@ func (s streamWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// maxReport is the maximum size of the result of a push, in bytes.
-const maxReport = 16 << 20
+const (
+	// maxReport is the maximum size of the result of a push, in bytes.
+	maxReport = 16 << 20
+	// reportTime is the time limit for the result of a push: the server indexes the
+	// pack and runs its hooks meanwhile.
+	reportTime = 30 * time.Minute
+)
 
-// readReport reads the result of a push (report-status).
+// readReport reads the result of a push (report-status), and calls done.
+func (r *Remote) readReport(ctx context.Context, in io.Reader, done func(), banded bool, commands []*Command) error {
+	late := time.AfterFunc(reportTime, done)
+	err := readReport(ctx, in, banded, commands)
+	if !late.Stop() && err != nil && ctx.Err() == nil {
+		return &Failure{Text: fmt.Sprintf("The server did not report the result of the push within %s.", reportTime), Temporary: true, cause: err}
+	}
+	done()
+	return err
+}
+
 func readReport(ctx context.Context, in io.Reader, banded bool, commands []*Command) error {
 	if banded {
-		var whole bytes.Buffer
-		p := &packReader{ctx: ctx, in: in}
-		if _, err := io.Copy(&whole, io.LimitReader(p, maxReport)); err != nil {
-			return err
-		}
-		in = &whole
+		in = &packReader{ctx: ctx, in: in}
 	}
-	results := map[string]string{}
+	in = &limited{in: in, left: maxReport, text: "The server's report of the push is too long."}
+	open := map[string]*Command{}
+	for _, c := range commands {
+		if c.Refused == "" {
+			open[c.Ref] = c
+		}
+	}
+	settle := func(ref, why string) {
+		if c := open[ref]; c != nil {
+			c.Refused = why
+			delete(open, ref)
+		}
+	}
 	unpacked := false
 	for {
 		line, kind, err := pktline.ReadLine(in)
@@ -160,26 +183,16 @@ func readReport(ctx context.Context, in io.Reader, banded bool, commands []*Comm
 			}
 			unpacked = true
 		case "ok":
-			results[rest] = ""
+			settle(rest, "")
 		case "ng":
 			name, why, _ := strings.Cut(rest, " ")
-			if why == "" {
-				why = "refused"
-			}
-			results[name] = why
+			settle(name, cmp.Or(why, "refused"))
 		case "ERR":
 			return said(line)
 		}
 	}
-	for _, c := range commands {
-		if c.Refused != "" {
-			continue
-		}
-		why, found := results[c.Ref]
-		if !found {
-			why = "the server did not report a result"
-		}
-		c.Refused = why
+	for _, c := range open {
+		c.Refused = "the server did not report a result"
 	}
 	return nil
 }

@@ -84,6 +84,7 @@ func Open(a Address, o Options) (*Remote, error) {
 		r.stall = time.Minute
 	}
 	r.transport.ResponseHeaderTimeout = headerTime
+	r.transport.DisableCompression = true // what is limited is what the server sends
 	r.transport.MaxConnsPerHost = 4
 	r.client = &http.Client{Transport: r.transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return r, nil
@@ -122,7 +123,7 @@ func (r *Remote) do(q *http.Request) (*http.Response, error) {
 		return nil, r.unreachable(q.Context(), err)
 	}
 	if answer.StatusCode == http.StatusOK {
-		answer.Body = &stalling{body: answer.Body, after: r.stall, now: time.Now, began: time.Now()}
+		answer.Body = &stalling{body: answer.Body, rate: rate{after: r.stall, now: time.Now}}
 		return answer, nil
 	}
 	return answer, refused(answer)
@@ -220,31 +221,90 @@ func (r *Remote) post(ctx context.Context, service string, body io.Reader) (*htt
 // slow one does not occupy a worker for hours.
 const minRate = 1 << 10
 
+// rate measures the rate at which data is received while it is awaited.
+type rate struct {
+	after    time.Duration // until the rate is checked
+	now      func() time.Time
+	began    time.Time // of the current wait
+	waited   time.Duration
+	received int64
+}
+
+// start begins a wait for data.
+func (r *rate) start() { r.began = r.now() }
+
+// add ends a wait, in which n bytes were received. It returns a Failure if the rate
+// is less than minRate.
+func (r *rate) add(n int) error {
+	r.received += int64(n)
+	r.waited += r.now().Sub(r.began)
+	if r.waited > r.after && float64(r.received) < minRate*r.waited.Seconds() {
+		return &Failure{Text: "The server sends data too slowly.", Temporary: true}
+	}
+	return nil
+}
+
+// paced is a reader whose Read fails at less than minRate, from the first byte on.
+type paced struct {
+	in    io.Reader
+	rate  rate
+	begun bool
+}
+
+// Read implements io.Reader.
+func (p *paced) Read(b []byte) (int, error) {
+	p.rate.start()
+	n, err := p.in.Read(b)
+	if !p.begun { // the server may prepare its answer first
+		p.begun = true
+		return n, err
+	}
+	if slow := p.rate.add(n); err == nil {
+		err = slow
+	}
+	return n, err
+}
+
+// limited is a reader that fails after a number of bytes.
+type limited struct {
+	in   io.Reader
+	left int64
+	text string // of the Failure
+}
+
+// Read implements io.Reader.
+func (l *limited) Read(p []byte) (int, error) {
+	if l.left <= 0 {
+		return 0, fail("%s", l.text)
+	}
+	n, err := l.in.Read(p[:min(int64(len(p)), l.left)])
+	l.left -= int64(n)
+	return n, err
+}
+
 // stalling is a response body whose Read fails if nothing is received for a while,
 // or less than minRate.
 type stalling struct {
-	body     io.ReadCloser
-	after    time.Duration
-	now      func() time.Time
-	began    time.Time
-	received int64
+	body    io.ReadCloser
+	rate    rate
+	unpaced bool // the rate is not checked
 }
 
 // Read implements io.Reader.
 func (s *stalling) Read(p []byte) (int, error) {
 	fired := make(chan struct{})
-	timer := time.AfterFunc(s.after, func() {
+	timer := time.AfterFunc(s.rate.after, func() {
 		close(fired)
 		s.body.Close() // ends the read
 	})
+	s.rate.start()
 	n, err := s.body.Read(p)
 	if !timer.Stop() {
 		<-fired
 		return n, &Failure{Text: "The server stopped sending data.", Temporary: true}
 	}
-	s.received += int64(n)
-	if took := s.now().Sub(s.began); err == nil && took > s.after && float64(s.received) < minRate*took.Seconds() {
-		return n, &Failure{Text: "The server sends data too slowly.", Temporary: true}
+	if slow := s.rate.add(n); err == nil && !s.unpaced {
+		err = slow
 	}
 	return n, err
 }

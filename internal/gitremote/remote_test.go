@@ -11,22 +11,22 @@ import (
 // TestSlow reads a body at two rates, with a test clock.
 func TestSlow(t *testing.T) {
 	t.Parallel()
-	for rate, slow := range map[int]bool{minRate / 2: true, minRate * 2: false} {
+	for bytes, slow := range map[int]bool{minRate / 2: true, minRate * 2: false} {
 		clock := time.Unix(0, 0)
 		body := &stalling{
-			body: io.NopCloser(strings.NewReader(strings.Repeat("x", 300*rate))), after: time.Minute,
-			now: func() time.Time { clock = clock.Add(time.Second); return clock }, began: clock,
+			body: io.NopCloser(strings.NewReader(strings.Repeat("x", 300*bytes))),
+			rate: rate{after: time.Minute, now: func() time.Time { clock = clock.Add(time.Second); return clock }},
 		}
 		var err error
 		read := 0
 		for err == nil {
 			var n int
-			n, err = body.Read(make([]byte, rate)) // one second
+			n, err = body.Read(make([]byte, bytes)) // one second
 			read += n
 		}
 		var failure *Failure
-		if errors.As(err, &failure) != slow || slow && read > 100*rate || !slow && (err != io.EOF || read != 300*rate) {
-			t.Errorf("%d bytes per second: %v after %d bytes", rate, err, read)
+		if errors.As(err, &failure) != slow || slow && read > 100*bytes || !slow && (err != io.EOF || read != 300*bytes) {
+			t.Errorf("%d bytes per second: %v after %d bytes", bytes, err, read)
 		}
 	}
 }

@@ -43,6 +43,12 @@ func countMirrors(ctx context.Context, q db.Q, projectID int64, dir Direction) (
 	return n, err
 }
 
+// countScheduled returns the number of scheduled updates of a user; 0 without a user.
+func countScheduled(ctx context.Context, q db.Q, userID *int64) (n int, err error) {
+	err = q.QueryRowContext(ctx, `SELECT count(*) FROM mirrors WHERE user_id = ? AND status = ?`, userID, string(StatusScheduled)).Scan(&n)
+	return n, err
+}
+
 func insertMirror(ctx context.Context, q db.Q, m *Mirror) error {
 	return q.QueryRowContext(ctx, `
 		INSERT INTO mirrors (project_id, user_id, direction, enabled, url, auth_method, status, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,

@@ -35,7 +35,7 @@ var errCanceled = errors.New("the import was canceled")
 const saveEvery = time.Second
 
 // turnTime is the delay before an import is retried whose user already has perUser
-// transfers.
+// transfers: a user has at most maxActive imports.
 const turnTime = 2 * time.Second
 
 func (s *Service) work(ctx context.Context, w importWork) error {

@@ -501,23 +501,40 @@ func (s *Service) UnsealSource(by actor.Actor, sealed string) (address, token st
 }
 
 // OpenSource opens a sealed source, to list its groups and projects, and returns its
-// URL. The caller closes it. Invalid.
-func (s *Service) OpenSource(ctx context.Context, by actor.Actor, sealed string) (*remote.Client, string, error) {
+// URL. The caller calls done at the end. Invalid; Busy if too many sources are open.
+func (s *Service) OpenSource(ctx context.Context, by actor.Actor, sealed string) (_ *remote.Client, address string, done func(), err error) {
 	address, token, err := s.UnsealSource(by, sealed)
 	if err != nil {
-		return nil, "", err
+		return nil, "", nil, err
 	}
 	if _, err := s.checkSource(ctx, address, token); err != nil {
-		return nil, "", err
+		return nil, "", nil, err
 	}
-	client, err := s.open(ctx, address, token)
-	return client, address, err
+	release, err := s.listings.Acquire(ctx)
+	if err != nil {
+		return nil, "", nil, err
+	}
+	limits := s.Limits.OrUsual()
+	limits.Body, limits.Held = min(limits.Body, maxListing), min(limits.Held, 4*maxListing)
+	client, err := s.open(ctx, address, token, limits)
+	if err != nil {
+		release()
+		return nil, "", nil, err
+	}
+	return client, address, func() {
+		client.Close()
+		release()
+	}, nil
 }
 
-func (s *Service) open(ctx context.Context, address, token string) (*remote.Client, error) {
+// maxListing is the maximum size of a page of the groups or projects of a source, in
+// bytes, while a request waits for it.
+const maxListing = 4 << 20
+
+func (s *Service) open(ctx context.Context, address, token string, limits remote.Limits) (*remote.Client, error) {
 	policy, err := s.policy(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return remote.Open(remote.Options{URL: address, Token: token, Policy: policy, Limits: s.Limits, Now: s.Now})
+	return remote.Open(remote.Options{URL: address, Token: token, Policy: policy, Limits: limits, Now: s.Now})
 }

@@ -146,7 +146,7 @@ func (s *Service) fetchEntity(ctx context.Context, e *Entity) error {
 	if err != nil {
 		return fmt.Errorf("open token: %w", err)
 	}
-	client, err := s.open(ctx, b.SourceURL, string(token))
+	client, err := s.open(ctx, b.SourceURL, string(token), s.Limits)
 	if err != nil {
 		return err
 	}
@@ -233,7 +233,7 @@ func (f *fetching) step(ctx context.Context, step remote.Step) error {
 		return err
 	}
 	f.failures, f.skipped = nil, 0
-	out := newSpool(ctx, f.Service, e, f.skip)
+	out := newSpool(ctx, f.Service, e, f.c.Parts, f.skip)
 	defer out.close()
 	if err := step.Run(ctx, out); err != nil {
 		return err

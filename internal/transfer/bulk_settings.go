@@ -130,7 +130,7 @@ func (f *projectFilling) fetchLFS(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	client, err := f.open(ctx, b.SourceURL, string(token))
+	client, err := f.open(ctx, b.SourceURL, string(token), f.Limits)
 	if err != nil {
 		return err
 	}

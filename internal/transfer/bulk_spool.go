@@ -26,6 +26,7 @@ type spool struct {
 	order  []string
 	files  []storedPart
 	text   int64        // bytes of rows
+	left   int64        // bytes of files that may be stored
 	stored []storedPart // rows of earlier groups
 	failed error        // why rows of an earlier group could not be stored
 	put    func(part *storedPart, file *os.File) error
@@ -42,8 +43,16 @@ type spoolRows struct {
 // more.
 const maxRows = 4 << 30
 
-func newSpool(ctx context.Context, s *Service, e *Entity, skip func(remote.Skipped)) *spool {
-	return &spool{Service: s, e: e, rows: map[string]*spoolRows{}, skip: skip, put: func(part *storedPart, file *os.File) error { return s.putPart(ctx, part, file) }}
+// newSpool returns a spool for a step of an entity, of which some parts are stored.
+func newSpool(ctx context.Context, s *Service, e *Entity, stored []storedPart, skip func(remote.Skipped)) *spool {
+	left := s.Limits.OrUsual().Staged
+	for _, part := range stored {
+		left -= part.Size
+	}
+	return &spool{
+		Service: s, e: e, rows: map[string]*spoolRows{}, left: left, skip: skip,
+		put: func(part *storedPart, file *os.File) error { return s.putPart(ctx, part, file) },
+	}
 }
 
 // Next implements remote.Output. The rows of the group are stored, so that only the
@@ -117,7 +126,11 @@ func (s *spool) File(p archive.Part, name string, fill func(io.Writer) (bool, er
 	}
 	defer file.Close()
 	_ = os.Remove(file.Name())
-	out := bufio.NewWriterSize(&limitedWriter{file, maxFile}, 64<<10)
+	limit := &limitedWriter{file, maxFile, fmt.Sprintf("A repository or file of the source has more than %d GiB.", maxFile>>30)}
+	if s.left < maxFile {
+		limit = &limitedWriter{file, s.left, fmt.Sprintf("The repositories and files of a group or project may have %d MiB in total. The source has more.", s.Limits.OrUsual().Staged>>20)}
+	}
+	out := bufio.NewWriterSize(limit, 64<<10)
 	there, err := fill(out)
 	if err == nil {
 		err = out.Flush()
@@ -129,6 +142,7 @@ func (s *spool) File(p archive.Part, name string, fill func(io.Writer) (bool, er
 	if err := s.put(&part, file); err != nil {
 		return err
 	}
+	s.left -= part.Size
 	s.files = append(s.files, part)
 	return nil
 }
@@ -140,12 +154,13 @@ const maxFile = 16 << 30
 type limitedWriter struct {
 	to   io.Writer
 	left int64
+	text string // of the error
 }
 
 // Write implements io.Writer.
 func (w *limitedWriter) Write(p []byte) (int, error) {
 	if w.left -= int64(len(p)); w.left < 0 {
-		return 0, errs.Invalid("A repository or file of the source has more than %d GiB.", maxFile>>30)
+		return 0, errs.Invalid("%s", w.text)
 	}
 	return w.to.Write(p)
 }

@@ -244,3 +244,25 @@ func TestBulkCancelCutOff(t *testing.T) {
 		}
 	})
 }
+
+// TestBulkTooLarge imports a project whose repositories have more data than may be
+// stored: the import fails, and nothing of it is kept.
+func TestBulkTooLarge(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		st, ctx := newFixture(t, s), t.Context()
+		st.buildProject("from", 1)
+		s.Check(t, apptest.Call{Do: "PUT /application/settings", As: apptest.RootToken, Status: 200, JSON: `{"allow_local_requests_from_web_hooks_and_services":true}`})
+		s.Transfer.Limits.Staged = 100
+		b, e := st.bulk(newProxy(t, s), "alice/from", "copy")
+		must(0, s.Transfer.RunBulkImport(ctx, transfer.BulkImportWork{EntityID: e.ID}))(t)
+		if now := st.lookEntity(e); now.State != transfer.Failed || now.Failures != 1 {
+			t.Errorf("the import is %+v", now)
+		}
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /bulk_imports/%d/entities/%d/failures", b.ID, e.ID), As: apptest.RootToken, Status: 200,
+			Want: `[{"exception_message":"The repositories and files of a group or project may have 0 MiB in total. The source has more."}]`})
+		for o, err := range s.Blobs.List(ctx, "transfer/bulk_imports/") {
+			t.Errorf("%v is kept: %v", o, err)
+		}
+	})
+}

@@ -20,6 +20,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/lfs"
+	"svc/internal/limit"
 	"svc/internal/mail"
 	"svc/internal/plan"
 	"svc/internal/project"
@@ -69,7 +70,8 @@ type Content struct {
 // Service exports and imports groups and projects.
 type Service struct {
 	Deps
-	turns turns
+	turns    turns
+	listings *limit.Share // of the groups and projects of sources, while a request waits
 }
 
 const (
@@ -86,7 +88,7 @@ const maxTries = 5
 
 // New returns the service and registers its background jobs.
 func New(d Deps) *Service {
-	s := &Service{Deps: d}
+	s := &Service{Deps: d, listings: limit.NewShare("lists of other servers", limit.ShareLimits{Total: 8, PerUser: 2, Wait: 10 * time.Second})}
 	d.Queue.Lane(lane, workers)
 	d.Queue.Lane(remoteLane, workers)
 	handleInTurn(s, lane, tablesOf(false).exports, func(w ExportWork) int64 { return w.ExportID }, s.RunExport)

@@ -86,11 +86,11 @@ func (w *Web) openBulkSource(v *visit) error {
 
 // showBulkSource shows the second step. remote.Failure if the source cannot be read.
 func (w *Web) showBulkSource(v *visit, source string, f form) error {
-	client, address, err := w.Transfer.OpenSource(v, v.actor, source)
+	client, address, done, err := w.Transfer.OpenSource(v, v.actor, source)
 	if err != nil {
 		return err
 	}
-	defer client.Close()
+	defer done()
 	ctx, cancel := context.WithTimeoutCause(v, sourceTime, &remote.Failure{Text: "The source took too long to answer."})
 	defer cancel()
 	p := bulkImportForm{Source: source, Address: address, Most: maxSourcePlaces}

@@ -29,10 +29,11 @@ import (
 type Limits struct {
 	Body    int64         // bytes of an answer
 	Total   int64         // bytes of all answers, without repositories
-	Held    int64         // bytes of the answers that are held in memory at once
+	Held    int64         // bytes of the answers that are held in memory at once, and of the values in them
 	Items   int           // of one list
 	Names   int           // of one kind that are held in memory: users, labels, tags
 	File    int64         // bytes of an upload or avatar
+	Staged  int64         // bytes of all repositories and files of a group or project
 	Wait    time.Duration // that the source may ask for before a request
 	Request time.Duration // of one request with its answer
 	Tries   int           // of a request
@@ -40,7 +41,8 @@ type Limits struct {
 	Stall   time.Duration // of a repository
 }
 
-func (l Limits) orUsual() Limits {
+// OrUsual replaces zero values with the usual limits.
+func (l Limits) OrUsual() Limits {
 	or := func(n *int64, usual int64) {
 		if *n == 0 {
 			*n = usual
@@ -50,6 +52,7 @@ func (l Limits) orUsual() Limits {
 	or(&l.Total, 16<<30)
 	or(&l.Held, 128<<20)
 	or(&l.File, 512<<20)
+	or(&l.Staged, 32<<30)
 	or((*int64)(&l.Wait), int64(5*time.Minute))
 	or((*int64)(&l.Request), int64(time.Minute))
 	or((*int64)(&l.Pause), int64(time.Second))
@@ -118,6 +121,12 @@ func overLimit(format string, args ...any) *Failure {
 	return f
 }
 
+// isOver reports whether an error is that of overLimit.
+func isOver(err error) bool {
+	var f *Failure
+	return errors.As(err, &f) && f.limit
+}
+
 // ParseURL checks the URL of a server and returns it without the path of its API.
 // Invalid, with a text that can follow the name of the field.
 func ParseURL(text string) (string, error) {
@@ -145,7 +154,7 @@ func Open(o Options) (*Client, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	c := &Client{o: o, base: base, limits: o.Limits.orUsual(), transport: o.Policy.Transport(15 * time.Second), places: make(chan struct{}, parallel)}
+	c := &Client{o: o, base: base, limits: o.Limits.OrUsual(), transport: o.Policy.Transport(15 * time.Second), places: make(chan struct{}, parallel)}
 	c.transport.MaxIdleConnsPerHost, c.transport.MaxConnsPerHost = parallel, parallel
 	c.client = &http.Client{Transport: c.transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return c, nil
@@ -348,7 +357,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	case b.client.read.Add(int64(n)) > b.client.limits.Total:
 		b.err = overLimit("The answers of the source have more than %d MiB in total.", b.client.limits.Total>>20)
 	case !b.file && b.client.held.Add(int64(n)) > b.client.limits.Held:
-		b.err = overLimit("A page of the source with everything that belongs to it has more than %d MiB.", b.client.limits.Held>>20)
+		b.err = b.client.tooMuch()
 	}
 	if b.err != nil {
 		return 0, b.err
@@ -362,12 +371,67 @@ func (b *bounded) Read(p []byte) (int, error) {
 // Close implements io.Closer.
 func (*bounded) Close() error { return nil }
 
+func (c *Client) tooMuch() *Failure {
+	return overLimit("A page of the source with everything that belongs to it takes more than %d MiB.", c.limits.Held>>20)
+}
+
+// weigh counts the memory that the values of an answer take, besides their text. It
+// returns a Failure if a value has too many parts, or the current page and everything
+// that belongs to it takes too much memory.
+func (c *Client) weigh(raw []byte) error {
+	n := weight(raw)
+	if n > c.limits.Held/2 {
+		return fail("It has too many values.")
+	}
+	if c.held.Add(n) > c.limits.Held {
+		return c.tooMuch()
+	}
+	return nil
+}
+
+// weight estimates the memory that decoding takes, besides the text: an element of a
+// list may become a structure of some hundred bytes, even if its text is "{}".
+func weight(raw []byte) (n int64) {
+	const element, member = 256, 16
+	var lists []bool // of the values that are open: whether each is a list
+	quoted, escaped := false, false
+	for _, b := range raw {
+		switch {
+		case escaped:
+			escaped = false
+		case quoted:
+			quoted, escaped = b != '"', b == '\\'
+		case b == '"':
+			quoted = true
+		case b == '[', b == '{':
+			lists = append(lists, b == '[')
+			n += member
+		case b == ']', b == '}':
+			lists = lists[:max(len(lists)-1, 0)]
+		case b == ',' && len(lists) > 0 && lists[len(lists)-1]:
+			n += element
+		case b == ',':
+			n += member
+		}
+	}
+	return n
+}
+
 // one reads an object.
 func one[T any](ctx context.Context, c *Client, path string, query url.Values) (T, error) {
 	var value T
 	err := c.get(ctx, path, query, c.limits.Body, func(a answer) error {
 		value = *new(T)
-		err := json.NewDecoder(a.body).Decode(&value)
+		var raw json.RawMessage
+		err := json.NewDecoder(a.body).Decode(&raw)
+		if err == nil {
+			if heavy := c.weigh(raw); isOver(heavy) {
+				return heavy
+			} else if heavy != nil {
+				return fail("An answer of the source has too many values.")
+			}
+			err = json.Unmarshal(raw, &value)
+		}
 		if wrongType(err) {
 			return fail("The source does not answer like a server of the v4 API: %s", plainly(err))
 		}
@@ -450,7 +514,7 @@ func pages[T any](ctx context.Context, c *Client, path string, query url.Values,
 		var wrong []string
 		var next url.Values
 		err := c.get(ctx, path, ask, c.limits.Body, func(a answer) (err error) {
-			page, wrong, err = decodePage[T](a.body)
+			page, wrong, err = decodePage[T](a.body, c.weigh)
 			next = nextPage(a.header, ask, number, len(page)+len(wrong))
 			return err
 		})
@@ -475,8 +539,8 @@ func pages[T any](ctx context.Context, c *Client, path string, query url.Values,
 	}
 }
 
-// decodePage reads a JSON array item by item.
-func decodePage[T any](in io.Reader) (page []T, wrong []string, err error) {
+// decodePage reads a JSON array item by item. weigh checks each before it is decoded.
+func decodePage[T any](in io.Reader, weigh func(raw []byte) error) (page []T, wrong []string, err error) {
 	noJSON := func(err error) error {
 		if wrongType(err) {
 			return fail("The source does not answer with JSON.")
@@ -500,6 +564,12 @@ func decodePage[T any](in io.Reader) (page []T, wrong []string, err error) {
 			return nil, nil, noJSON(err)
 		}
 		var item T
+		if err := weigh(raw); isOver(err) {
+			return nil, nil, err
+		} else if err != nil {
+			wrong = append(wrong, err.Error())
+			continue
+		}
 		if err := json.Unmarshal(raw, &item); err != nil {
 			wrong = append(wrong, plainly(err))
 			continue

@@ -141,6 +141,11 @@ func TestHostileSource(t *testing.T) {
 			w.Header().Set("X-Next-Page", fmt.Sprint(len(r.URL.RawQuery)+int(noted.Add(1))))
 			_, _ = io.WriteString(w, `[{"id":"ab","notes":[{"id":1,"body":"`+strings.Repeat("a", 900<<10)+`"}]}]`)
 		}}, "everything that belongs to it"},
+		{"many empty notes of an issue", "issues", source{"/projects/7/issues": says(`[{"iid":1,"project_id":7}]`), "/projects/7/issues/1/discussions": func(w http.ResponseWriter, _ *http.Request) {
+			thread := `{"id":"ab","notes":[{}` + strings.Repeat(`,{}`, 3000) + `]}`
+			_, _ = io.WriteString(w, `[`+thread+`,`+thread+`,`+thread+`]`)
+		}}, "everything that belongs to it"},
+		{"a project with many topics", "project", source{"/projects/group%2Fapp": says(`{"id":7,"topics":[""` + strings.Repeat(`,""`, 5000) + `]}`)}, "too many values"},
 		{"no list", "planning", source{"/projects/7/labels": says(`{"a":1}`)}, "does not answer with a list"},
 		{"no JSON", "planning", source{"/projects/7/labels": says(`<html>`)}, "does not answer with JSON"},
 		{"an answer that breaks off", "planning", source{"/projects/7/labels": says(`[{"name":"a"},`)}, "breaks off"},
