@@ -333,3 +333,77 @@ func TestCodeOwners(t *testing.T) {
 		s.Check(t, apptest.Call{Name: "removed", Do: "GET " + guide + "/approvals", As: bob, Status: 200, Want: `{"approved_by":[{"user":{"username":"dan"}}],"approved":false}`})
 	})
 }
+
+// TestApprovalsOfAnotherHead checks that approvals are reset when the head is set to
+// the commit of the source branch without a push: it was approved with another one.
+func TestApprovalsOfAnotherHead(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		danID, dan := s.User(t, "dan")
+		id := code(t, s, alice, "code", "")
+		enlist(t, s, id, danID, project.Developer)
+		m := proposed(t, s, alice, id, "work", "")
+		var first struct{ SHA string }
+		s.Check(t, apptest.Call{Do: "GET " + m, As: alice, Status: 200}).JSON(t, &first)
+		idle := func() {
+			t.Helper()
+			if err := s.Queue.Idle(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		idle()
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/repository/commits", id), As: alice, Status: 201,
+			JSON: `{"branch":"work","start_branch":"main","force":true,"commit_message":"Two","actions":[{"action":"create","file_path":"two","content":"2\n"}]}`})
+		idle()
+		s.Table(t, []apptest.Call{
+			{Do: "POST " + m + "/approve", As: dan, Status: 201, Want: `{"approved_by":[{"user":{"username":"dan"}}]}`},
+			{Do: "PUT " + m, As: alice, JSON: `{"state_event":"close"}`, Status: 200},
+		})
+		idle()
+		if err := s.Queue.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.Check(t, apptest.Call{Do: "PUT " + m, As: alice, JSON: `{"state_event":"reopen"}`, Status: 200})
+		// Like a push while the merge request was closed.
+		s.Repository(t, id).Git("update-ref", "refs/heads/work", first.SHA)
+		if err := s.Queue.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		idle()
+		s.Table(t, []apptest.Call{
+			{Do: "GET " + m, As: alice, Status: 200, Want: `{"sha":"` + first.SHA + `"}`},
+			{Do: "GET " + m + "/approvals", As: alice, Status: 200, Want: `{"approved_by":[]}`},
+		})
+	})
+}
+
+// TestCollaborationOfFormerMember checks that a merge request from a project into a
+// fork gives no access to the project when its author has none.
+func TestCollaborationOfFormerMember(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		eveID, eve := s.User(t, "eve")
+		id := code(t, s, alice, "code", `,"visibility":"public"`)
+		enlist(t, s, id, eveID, project.Developer)
+		var fork struct{ ID int64 }
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/fork", id), As: eve, Status: 201}).JSON(t, &fork)
+		if err := s.Queue.Idle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		at := fmt.Sprintf("/projects/%d", id)
+		commit := func(name string, status int) apptest.Call {
+			return apptest.Call{Name: name, Do: "POST " + at + "/repository/commits", As: eve, Status: status,
+				JSON: fmt.Sprintf(`{"branch":"work","commit_message":"Change","actions":[{"action":"create","file_path":%q,"content":"x"}]}`, name)}
+		}
+		s.Table(t, []apptest.Call{
+			{Do: "POST " + at + "/repository/branches?branch=work&ref=main", As: alice, Status: 201},
+			commit("member", 201),
+			{Do: "POST " + at + "/merge_requests", As: eve, Status: 201,
+				JSON: fmt.Sprintf(`{"title":"Take it","source_branch":"work","target_project_id":%d,"target_branch":"main","allow_collaboration":true}`, fork.ID)},
+			{Do: fmt.Sprintf("DELETE %s/members/%d", at, eveID), As: alice, Status: 204},
+			commit("former", 403),
+		})
+	})
+}

@@ -252,7 +252,12 @@ func (s *Service) repairHead(ctx context.Context, id int64) error {
 			return err
 		}
 		now.Head, now.UpdatedAt, now.check = string(head), s.Now(), check{}
+		now.AutoMergeByID, now.autoMerge = nil, ""
 		if err := saveRequest(ctx, tx, now); err != nil {
+			return err
+		}
+		// The approvals may be for the other commit.
+		if err := s.resetOnPush(ctx, tx, actor.Actor{ID: now.AuthorID}, now, byPush); err != nil {
 			return err
 		}
 		return s.addVersion(ctx, tx, now, nil, m.Head)
