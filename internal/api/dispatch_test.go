@@ -159,3 +159,53 @@ func TestGracefulCancel(t *testing.T) {
 		}
 	})
 }
+
+// TestSilentBehindBridges checks that the end of a job without a runner does not wait
+// for trigger jobs, which have none.
+func TestSilentBehindBridges(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		b := newBench(t, s, "many: {script: [x], parallel: 100}")
+		one := b.newProject("one", "long: {script: [x], timeout: 10h}")
+		// Rows like those of trigger jobs that wait for their pipelines.
+		many := b.pipeline(b.project)
+		for _, text := range []string{`UPDATE jobs SET bridge = TRUE, status = 'running', started_at = 1, heard_at = 1 WHERE pipeline_id = ?`,
+			`DELETE FROM job_queue WHERE job_id IN (SELECT id FROM jobs WHERE pipeline_id = ?)`} {
+			if _, err := s.DB.ExecContext(t.Context(), text, many); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b.pipeline(one)
+		j := b.run()
+		s.Clock.Move(61 * time.Minute)
+		if err := s.CI.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /projects/%d/jobs/%d", one, j.ID), As: b.owner, Status: 200, Want: `{"status":"failed"}`})
+	})
+}
+
+// TestSkippedTurn checks that a job does not wait for a job of its resource group
+// that was skipped.
+func TestSkippedTurn(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		b := newBench(t, s, "stages: [a, b]\na: {stage: a, script: [x]}\nb: {stage: b, script: [x], resource_group: box}")
+		b.pipeline(b.project)
+		s.Check(t, apptest.Call{Do: "PUT " + b.at("/resource_groups/box"), As: b.owner, JSON: `{"process_mode":"oldest_first"}`, Status: 200})
+		second := b.pipeline(b.project)
+		older, newer := b.run(), b.run()
+		b.update(newer, 200, `{"state":"success"}`)
+		b.settled()
+		var jobs []struct{ ID int64 }
+		s.Check(t, apptest.Call{Do: "GET " + b.at("/pipelines/%d/jobs?scope=waiting_for_resource", second), As: b.owner, Status: 200}).JSON(t, &jobs)
+		if len(jobs) != 1 {
+			t.Fatalf("%d jobs wait for the resource", len(jobs))
+		}
+		b.update(older, 200, `{"state":"failed"}`)
+		b.settled()
+		if status := b.status(jobs[0].ID); status != "pending" {
+			t.Errorf("the job is %s after the older one was skipped", status)
+		}
+	})
+}

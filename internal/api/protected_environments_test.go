@@ -193,3 +193,62 @@ func TestFreezePeriods(t *testing.T) {
 		}
 	})
 }
+
+// TestChangeProtectedEnvironments checks that those who may not deploy to a protected
+// environment can neither change, stop or delete it, nor record deployments to it, and
+// that its deletion does not end the protection for jobs that exist.
+func TestChangeProtectedEnvironments(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		b := newBench(t, s, "up: {script: [x], when: manual, environment: production}")
+		id, dev := s.User(t, "dev")
+		s.Check(t, apptest.Call{Do: "POST " + b.at("/members"), As: b.owner, JSON: fmt.Sprintf(`{"user_id":%d,"access_level":30}`, id), Status: 201})
+		job, _, _ := jobOf(t, b, b.pipeline(b.project))
+		b.settled()
+		var environments []struct{ ID int64 }
+		s.Check(t, apptest.Call{Do: "GET " + b.at("/environments"), As: dev, Status: 200}).JSON(t, &environments)
+		if len(environments) != 1 {
+			t.Fatalf("environments: %v", environments)
+		}
+		at := b.at("/environments/%d", environments[0].ID)
+		var branch struct{ Commit struct{ ID string } }
+		s.Check(t, apptest.Call{Do: "GET " + b.at("/repository/branches/main"), As: dev, Status: 200}).JSON(t, &branch)
+		deployed := fmt.Sprintf(`{"environment":"production","ref":"main","tag":false,"sha":%q,"status":"running"}`, branch.Commit.ID)
+		var d struct{ ID int64 }
+		s.Check(t, apptest.Call{Name: "without protection", Do: "POST " + b.at("/deployments"), As: dev, JSON: deployed, Status: 201}).JSON(t, &d)
+		refused := func(name string) {
+			t.Helper()
+			s.Table(t, []apptest.Call{
+				{Name: name + ": deploy", Do: "POST " + b.at("/deployments"), As: dev, JSON: deployed, Status: 403},
+				{Name: name + ": end a deployment", Do: "PUT " + b.at("/deployments/%d", d.ID), As: dev, JSON: `{"status":"success"}`, Status: 403},
+				{Name: name + ": change the tier", Do: "PUT " + at, As: dev, JSON: `{"tier":"other"}`, Status: 403},
+				{Name: name + ": stop", Do: "POST " + at + "/stop?force=true", As: dev, Status: 403},
+				{Name: name + ": delete", Do: "DELETE " + at, As: dev, Status: 403},
+				{Name: name + ": play", Do: "POST " + b.at("/jobs/%d/play", job), As: dev, Status: 403},
+			})
+		}
+		protection := b.at("/protected_environments")
+		s.Check(t, apptest.Call{Do: "POST " + protection, As: b.owner, JSON: `{"name":"production","deploy_access_levels":[{"access_level":40}]}`, Status: 201})
+		refused("project")
+		s.Check(t, apptest.Call{Do: "DELETE " + protection + "/production", As: b.owner, Status: 204})
+		g := group(t, s, b.owner, "g", "")
+		s.Table(t, []apptest.Call{
+			{Do: fmt.Sprintf("POST /groups/%d/protected_environments", g), As: b.owner, JSON: `{"name":"production","deploy_access_levels":[{"access_level":40}]}`, Status: 201},
+			{Do: "PUT " + b.at("/transfer"), As: b.owner, JSON: fmt.Sprintf(`{"namespace":%d}`, g), Status: 200},
+		})
+		refused("group")
+		s.Table(t, []apptest.Call{
+			{Name: "to another tier", Do: "PUT " + at, As: b.owner, JSON: `{"tier":"other"}`, Status: 200},
+			{Name: "into the protected tier", Do: "PUT " + at, As: dev, JSON: `{"tier":"production"}`, Status: 403},
+			{Name: "outside of it", Do: "PUT " + at, As: dev, JSON: `{"tier":"staging"}`, Status: 200},
+			{Name: "stop", Do: "POST " + at + "/stop?force=true", As: b.owner, Status: 200},
+			{Name: "delete", Do: "DELETE " + at, As: b.owner, Status: 204},
+			{Name: "play without the environment", Do: "POST " + b.at("/jobs/%d/play", job), As: dev, Status: 403},
+			{Name: "as one who may deploy", Do: "POST " + b.at("/jobs/%d/play", job), As: b.owner, Status: 200},
+		})
+		b.settled()
+		if j := b.run(); j.ID != job {
+			t.Errorf("job %d runs, want %d", j.ID, job)
+		}
+	})
+}

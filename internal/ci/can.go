@@ -36,7 +36,7 @@ func (s *Service) JobCan(ctx context.Context, by actor.Actor, p *project.Project
 	run, err := s.mayRunOn(ctx, by, p, j.Ref, j.Tag)
 	gate := deployment.Gate{Allowed: true}
 	if err == nil && run && j.EnvironmentID != nil && (j.Status == flow.Manual || j.Status == flow.Scheduled) {
-		gate, err = s.Deployments.GateOf(ctx, p, j.ID, by)
+		gate, err = s.Deployments.GateOf(ctx, p, j.ID, j.environmentName(), by)
 		gate.Waiting = gate.Waiting && j.deploys()
 	}
 	return JobCan{

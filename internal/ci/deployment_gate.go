@@ -36,6 +36,14 @@ func (s *Service) gateManual(ctx context.Context, tx *db.Tx, jobID int64) error 
 	return s.Queue.Add(ctx, tx, gateWork{JobID: jobID}, queue.In(lane))
 }
 
+// environmentName returns the name of the job's environment; empty without one.
+func (j *Job) environmentName() string {
+	if j.Options.Environment == nil {
+		return ""
+	}
+	return j.Options.Environment.Name
+}
+
 // workGate fails a pending job whose user may not deploy to its environment, and
 // makes a job wait for the approvals that its deployment needs. Any other pending
 // job waits for a runner.
@@ -54,7 +62,7 @@ func (s *Service) workGate(ctx context.Context, w gateWork) error {
 			return err
 		}
 	}
-	gate, err := s.Deployments.GateOf(ctx, p, j.ID, by)
+	gate, err := s.Deployments.GateOf(ctx, p, j.ID, j.environmentName(), by)
 	if err != nil {
 		return fmt.Errorf("deployment gate of job %d: %w", j.ID, err)
 	}
@@ -103,7 +111,7 @@ func (s *Service) requireDeploy(ctx context.Context, by actor.Actor, p *project.
 	if j.EnvironmentID == nil || !startable {
 		return nil // the caller refuses the rest
 	}
-	gate, err := s.Deployments.GateOf(ctx, p, j.ID, by)
+	gate, err := s.Deployments.GateOf(ctx, p, j.ID, j.environmentName(), by)
 	switch {
 	case err != nil:
 		return err

@@ -14,7 +14,7 @@ import (
 	"svc/internal/project"
 )
 
-// StopEnvironment stops an environment, for Developers and above. Without force it
+// StopEnvironment stops an environment, for Developers and above who may deploy to it. Without force it
 // starts the job that stops the environment, if the last deployment names one.
 // Forbidden if the actor may not run jobs on the ref of that job; NotFound.
 func (s *Service) StopEnvironment(ctx context.Context, by actor.Actor, in project.Ref, id int64, force bool) (*deployment.Environment, error) {
@@ -32,6 +32,9 @@ func (s *Service) stopFor(ctx context.Context, by actor.Actor, proj *project.Pro
 		}
 	}
 	if err := proj.Change(by, project.EnvironmentPart, project.Developer); err != nil {
+		return nil, err
+	}
+	if err := s.Deployments.RequireDeployTo(ctx, by, proj, id); err != nil {
 		return nil, err
 	}
 	return s.Deployments.ChangeEnvironment(ctx, by, proj, id, "environment_stopped", audit.Details{Change: "state", To: string(deployment.Stopped)}, func(tx *db.Tx, e *deployment.Environment) error {

@@ -233,6 +233,9 @@ func (s *Service) entered(ctx context.Context, tx *db.Tx, jobID int64, to flow.S
 	case flow.Scheduled:
 		return to, s.setAlarm(ctx, tx, jobID)
 	case flow.Skipped:
+		if err := s.passTurn(ctx, tx, jobID); err != nil {
+			return to, err
+		}
 		return to, deployment.SetStatusOfJob(ctx, tx, jobID, deployment.Skipped, s.Now())
 	}
 	return to, nil

@@ -51,6 +51,16 @@ func (s *Service) letGo(ctx context.Context, tx *db.Tx, jobID int64) error {
 	return s.queueJob(ctx, tx, jobID)
 }
 
+// passTurn starts the next job of a resource group after a job was skipped: others of
+// its group may wait for it.
+func (s *Service) passTurn(ctx context.Context, tx *db.Tx, jobID int64) error {
+	group, err := groupOf(ctx, tx, jobID)
+	if err != nil || group == nil {
+		return err
+	}
+	return s.ResourceGroupChanged(ctx, tx, *group)
+}
+
 // release starts the next job of a resource group after a job has ended. The next
 // job may be in another pipeline, so a background job does it.
 func (s *Service) release(ctx context.Context, tx *db.Tx, j *Job) error {

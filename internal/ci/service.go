@@ -9,6 +9,7 @@ package ci
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"svc/internal/actor"
@@ -92,6 +93,7 @@ type Service struct {
 	changes      *changes // followers of pipelines on this node
 	readers      readers  // of live streams on this node
 	compilations *limit.Share
+	sweptGroup   atomic.Int64 // the last resource group of an unfinished sweep
 }
 
 // Events are the events of CI/CD.

@@ -13,7 +13,7 @@ type sweepCondition string
 const (
 	scheduledBefore sweepCondition = `status = 'scheduled' AND scheduled_at <= ?`
 	claimedBefore   sweepCondition = `claimed_at IS NOT NULL AND claimed_at <= ?`
-	runningSilent   sweepCondition = `status = 'running' AND heard_at <= ?`
+	runningSilent   sweepCondition = `status = 'running' AND NOT bridge AND heard_at <= ?`
 	cancelingSilent sweepCondition = `canceling AND heard_at <= ?`
 	overdue         sweepCondition = `status = 'running' AND NOT bridge AND started_at + timeout * 1000000 <= ?`
 )

@@ -69,8 +69,14 @@ func findHeldGroups(ctx context.Context, q db.Q, pipelineID int64) ([]int64, err
 		SELECT DISTINCT resource_group_id FROM jobs WHERE pipeline_id = ? AND resource_group_id IS NOT NULL AND status IN ('pending', 'running')`, pipelineID)
 }
 
-// findWaitingGroups returns the resource groups with waiting jobs.
-func findWaitingGroups(ctx context.Context, q db.Q, limit int) ([]int64, error) {
+// findWaitingGroups returns the resource groups with waiting jobs, by ID, after an ID.
+func findWaitingGroups(ctx context.Context, q db.Q, after int64, limit int) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `
-		SELECT DISTINCT resource_group_id FROM jobs WHERE status = 'waiting_for_resource' AND resource_group_id IS NOT NULL LIMIT ?`, limit)
+		SELECT DISTINCT resource_group_id FROM jobs WHERE status = 'waiting_for_resource' AND resource_group_id > ? ORDER BY resource_group_id LIMIT ?`, after, limit)
+}
+
+// groupOf returns the ID of the resource group of a job; nil if it has none.
+func groupOf(ctx context.Context, q db.Q, jobID int64) (id *int64, err error) {
+	err = q.QueryRowContext(ctx, `SELECT resource_group_id FROM jobs WHERE id = ?`, jobID).Scan(&id)
+	return id, err
 }

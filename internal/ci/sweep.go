@@ -152,18 +152,23 @@ func (s *Service) sweepStuck(ctx context.Context, now time.Time) error {
 }
 
 // sweepTurns starts the next jobs of resource groups without a trigger: the job
-// that was next may have been skipped or deleted.
+// that was next may have been deleted. Each call goes on where the last one ended,
+// because groups may wait for long.
 func (s *Service) sweepTurns(ctx context.Context) error {
-	ids, err := findWaitingGroups(ctx, s.DB, sweepSize)
+	ids, err := findWaitingGroups(ctx, s.DB, s.sweptGroup.Load(), sweepSize)
 	if err != nil {
 		return fmt.Errorf("sweep resource groups: %w", err)
 	}
-	for _, id := range ids {
-		if err := s.giveTurn(ctx, turnWork{GroupID: id}); err != nil {
-			return err
-		}
+	last := int64(0)
+	if len(ids) == sweepSize {
+		last = ids[len(ids)-1]
 	}
-	return nil
+	s.sweptGroup.Store(last)
+	var faults []error
+	for _, id := range ids {
+		faults = append(faults, s.giveTurn(ctx, turnWork{GroupID: id}))
+	}
+	return errors.Join(faults...)
 }
 
 // playWork is the background job that starts a job as a user, by default the

@@ -2,6 +2,7 @@ package deployment
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -116,9 +117,14 @@ type Gate struct {
 	Waiting bool // for approvals
 }
 
-// GateOf returns whether the deployment of a job may run, started by a user.
-func (s *Service) GateOf(ctx context.Context, p *project.Project, jobID int64, by actor.Actor) (Gate, error) {
+// GateOf returns whether the deployment of a job to an environment may run, started by
+// a user. If the environment was deleted, its tier is not known, and the protections of
+// the groups for all tiers apply.
+func (s *Service) GateOf(ctx context.Context, p *project.Project, jobID int64, environment string, by actor.Actor) (Gate, error) {
 	d, e, err := findOfJob(ctx, s.DB, jobID)
+	if errors.Is(err, db.ErrNoRows) {
+		e, err = &Environment{Name: environment}, nil
+	}
 	if err != nil {
 		return Gate{}, fmt.Errorf("deployment of job %d: %w", jobID, err)
 	}

@@ -2,6 +2,7 @@ package deployment
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -106,8 +107,8 @@ func (s *Service) Get(ctx context.Context, by actor.Actor, in project.Ref, id in
 	return d, s.fill(ctx, []*Deployment{d})
 }
 
-// Create records a deployment without a job, for Developers and above. Invalid if the
-// status is invalid, or the commit or the ref does not exist.
+// Create records a deployment without a job, for Developers and above who may deploy to
+// the environment. Invalid if the status is invalid, or the commit or the ref does not exist.
 func (s *Service) Create(ctx context.Context, by actor.Actor, in project.Ref, n NewDeployment) (*Deployment, error) {
 	proj, err := s.Projects.RequireChange(ctx, by, in, project.EnvironmentPart, project.Developer)
 	if err != nil {
@@ -130,6 +131,15 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, in project.Ref, n 
 	at := s.Now()
 	env := &Environment{ProjectID: proj.ID, Name: n.Environment, Slug: Slug(n.Environment), Tier: DefaultTier(n.Environment), CreatedAt: at, UpdatedAt: at}
 	if err := env.Check(); err != nil {
+		return nil, err
+	}
+	tier := env.Tier
+	if old, err := findEnvironmentByName(ctx, s.DB, proj.ID, env.Name); err == nil {
+		tier = old.Tier
+	} else if !errors.Is(err, db.ErrNoRows) {
+		return nil, err
+	}
+	if err := s.RequireDeploy(ctx, by, proj, env.Name, tier); err != nil {
 		return nil, err
 	}
 	d := &Deployment{ProjectID: proj.ID, UserID: &by.ID, Status: n.Status, Ref: n.Ref, Tag: n.Tag, SHA: n.SHA, CreatedAt: at, UpdatedAt: at}
@@ -155,14 +165,21 @@ func (s *Service) Create(ctx context.Context, by actor.Actor, in project.Ref, n 
 	return d, s.fill(ctx, []*Deployment{d})
 }
 
-// Update sets the status of a deployment without a job, for Developers and above.
+// Update sets the status of a deployment without a job, for Developers and above who
+// may deploy to its environment.
 // NotFound; Forbidden if the deployment has a job.
 func (s *Service) Update(ctx context.Context, by actor.Actor, in project.Ref, id int64, status Status) (*Deployment, error) {
 	proj, err := s.Projects.RequireChange(ctx, by, in, project.EnvironmentPart, project.Developer)
 	if err != nil {
 		return nil, err
 	}
-	var d *Deployment
+	d, err := find(ctx, s.DB, proj.ID, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.RequireDeployTo(ctx, by, proj, d.EnvironmentID); err != nil {
+		return nil, err
+	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := tx.Lock(ctx, "deployments", id); err != nil {
 			return err

@@ -153,12 +153,26 @@ func (s *Service) CreateEnvironment(ctx context.Context, by actor.Actor, in proj
 	return e, nil
 }
 
-// UpdateEnvironment changes an environment, for Developers and above.
+// UpdateEnvironment changes an environment, for Developers and above who may deploy to
+// it, before and after the change: the tier decides which protections of groups apply.
 // NotFound; Invalid.
 func (s *Service) UpdateEnvironment(ctx context.Context, by actor.Actor, in project.Ref, id int64, c EnvironmentChange) (*Environment, error) {
 	proj, err := s.Projects.RequireChange(ctx, by, in, project.EnvironmentPart, project.Developer)
 	if err != nil {
 		return nil, err
+	}
+	e, err := FindEnvironment(ctx, s.DB, proj.ID, id)
+	if err != nil {
+		return nil, err
+	}
+	tiers := []string{e.Tier}
+	if c.Tier != nil {
+		tiers = append(tiers, *c.Tier)
+	}
+	for _, tier := range tiers {
+		if err := s.RequireDeploy(ctx, by, proj, e.Name, tier); err != nil {
+			return nil, err
+		}
 	}
 	return s.ChangeEnvironment(ctx, by, proj, id, "environment_updated", audit.Details{Change: "environment"}, func(_ *db.Tx, e *Environment) error {
 		c.apply(e)
@@ -171,6 +185,9 @@ func (s *Service) UpdateEnvironment(ctx context.Context, by actor.Actor, in proj
 func (s *Service) DeleteEnvironment(ctx context.Context, by actor.Actor, in project.Ref, id int64) error {
 	proj, err := s.Projects.RequireChange(ctx, by, in, project.EnvironmentPart, project.Developer)
 	if err != nil {
+		return err
+	}
+	if err := s.RequireDeployTo(ctx, by, proj, id); err != nil {
 		return err
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {

@@ -2,7 +2,6 @@ package deployment
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -417,8 +416,6 @@ func (s *Service) matches(ctx context.Context, by actor.Actor, p *project.Projec
 	return ok && a.Level() >= *r.Level, err
 }
 
-var errNotDeployable = errors.New("not allowed to deploy")
-
 // RequireDeploy returns Forbidden unless an actor may deploy to an environment of a
 // project. Everyone who may run the job may deploy to an environment without protection.
 func (s *Service) RequireDeploy(ctx context.Context, by actor.Actor, p *project.Project, name, tier string) error {
@@ -431,7 +428,16 @@ func (s *Service) RequireDeploy(ctx context.Context, by actor.Actor, p *project.
 		return err
 	}
 	if !ok {
-		return errs.Forbidden("You are not allowed to deploy to the protected environment %s", name).Because(errNotDeployable)
+		return errs.Forbidden("You are not allowed to deploy to the protected environment %s", name)
 	}
 	return nil
+}
+
+// RequireDeployTo is RequireDeploy for an environment by its ID. NotFound.
+func (s *Service) RequireDeployTo(ctx context.Context, by actor.Actor, p *project.Project, id int64) error {
+	e, err := FindEnvironment(ctx, s.DB, p.ID, id)
+	if err != nil {
+		return err
+	}
+	return s.RequireDeploy(ctx, by, p, e.Name, e.Tier)
 }

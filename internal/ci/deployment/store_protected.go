@@ -48,24 +48,27 @@ func countProtected(ctx context.Context, q db.Q, in place) (n int, err error) {
 }
 
 // findProtections returns the protected environment of a project and those of the
-// groups above it, which are the namespaces whose path is a prefix of the project's.
+// groups above it, which are the namespaces whose path is a prefix of the project's: for
+// a tier, or for all tiers if it is empty.
 func findProtections(ctx context.Context, q db.Q, p *project.Project, name, tier string) ([]*ProtectedEnvironment, error) {
 	return db.All(ctx, q, scanProtected, `
 		SELECT `+protectedColumns+` FROM protected_environments e WHERE e.project_id = ? AND e.name = ?
 		UNION ALL
-		SELECT `+protectedColumns+` FROM protected_environments e WHERE e.name = ? AND e.namespace_id IN (
+		SELECT `+protectedColumns+` FROM protected_environments e WHERE (e.name = ? OR ? = '') AND e.namespace_id IN (
 			WITH RECURSIVE above (id, parent_id) AS (
 				SELECT n.id, n.parent_id FROM namespaces n WHERE n.id = ?
 				UNION SELECT n.id, n.parent_id FROM namespaces n JOIN above a ON n.id = a.parent_id)
-			SELECT id FROM above)`, p.ID, name, tier, p.NamespaceID)
+			SELECT id FROM above)`, p.ID, name, tier, tier, p.NamespaceID)
 }
 
-// IsProtected reports whether the environment of a job may be protected.
+// IsProtected reports whether the environment of a job may be protected. One that was
+// deleted may have been.
 func IsProtected(ctx context.Context, q db.Q, jobID int64) (bool, error) {
 	return db.Exists(ctx, q, `
-		SELECT 1 FROM jobs j JOIN environments v ON v.id = j.environment_id JOIN projects p ON p.id = j.project_id
-		WHERE j.id = ? AND (
-			EXISTS (SELECT 1 FROM protected_environments e WHERE e.project_id = j.project_id AND e.name = v.name)
+		SELECT 1 FROM jobs j JOIN projects p ON p.id = j.project_id LEFT JOIN environments v ON v.id = j.environment_id
+		WHERE j.id = ? AND j.environment_id IS NOT NULL AND (
+			v.id IS NULL
+			OR EXISTS (SELECT 1 FROM protected_environments e WHERE e.project_id = j.project_id AND e.name = v.name)
 			OR EXISTS (SELECT 1 FROM protected_environments e WHERE e.name = v.tier AND e.namespace_id IN (
 				WITH RECURSIVE above (id, parent_id) AS (
 					SELECT n.id, n.parent_id FROM namespaces n WHERE n.id = p.namespace_id
@@ -187,14 +190,19 @@ func saveApproval(ctx context.Context, q db.Q, a *Approval) error {
 		RETURNING id`, a.DeploymentID, a.UserID, a.RuleID, status, a.Comment, a.CreatedAt).Scan(&a.ID)
 }
 
-// findOfJob returns the deployment and the environment of a job; nil for a missing one.
+// findOfJob returns the deployment and the environment of a job; nil for a missing
+// one. It returns db.ErrNoRows if the environment was deleted.
 func findOfJob(ctx context.Context, q db.Q, jobID int64) (*Deployment, *Environment, error) {
-	var e Environment
-	err := q.QueryRowContext(ctx, `SELECT v.id, v.project_id, v.name, v.tier FROM jobs j JOIN environments v ON v.id = j.environment_id WHERE j.id = ?`, jobID).
-		Scan(&e.ID, &e.ProjectID, &e.Name, &e.Tier)
-	if errors.Is(err, db.ErrNoRows) {
+	var id *int64
+	err := q.QueryRowContext(ctx, `SELECT environment_id FROM jobs WHERE id = ?`, jobID).Scan(&id)
+	if errors.Is(err, db.ErrNoRows) || err == nil && id == nil {
 		return nil, nil, nil
 	}
+	if err != nil {
+		return nil, nil, err
+	}
+	var e Environment
+	err = q.QueryRowContext(ctx, `SELECT v.id, v.project_id, v.name, v.tier FROM environments v WHERE v.id = ?`, *id).Scan(&e.ID, &e.ProjectID, &e.Name, &e.Tier)
 	if err != nil {
 		return nil, nil, err
 	}
