@@ -45,6 +45,7 @@ import (
 	"svc/internal/search"
 	"svc/internal/securefile"
 	"svc/internal/setting"
+	"svc/internal/signin"
 	"svc/internal/signing"
 	"svc/internal/snippet"
 	"svc/internal/terraform"
@@ -94,6 +95,7 @@ type Deps struct {
 	Pages    *pages.Service
 	Signing  *signing.Service
 	OAuth    *oauth.Service
+	SignIn   *signin.Service
 	Transfer *transfer.Service
 	Mirrors  *mirror.Service
 	Hooks    *hook.Service

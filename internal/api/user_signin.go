@@ -13,7 +13,7 @@ type identityParams struct {
 
 // deleteIdentity: https://docs.gitlab.com/api/users/#delete-authentication-identity-from-a-user
 func (a *API) deleteIdentity(c *call, p identityParams) (none, error) {
-	return none{}, a.Users.DeleteIdentity(c, c.actor, p.ID, p.Provider)
+	return none{}, a.SignIn.DeleteIdentity(c, c.actor, p.ID, p.Provider)
 }
 
 // disableTwoFactor: https://docs.gitlab.com/api/users/#disable-two-factor-authentication-for-a-user

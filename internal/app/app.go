@@ -520,7 +520,7 @@ func (a *App) interfaces(health func() []web.Sample) (*api.API, *web.Web) {
 	rest := api.New(api.Deps{
 		Users: a.Users, Audit: a.Audit, Settings: a.Settings, Projects: a.Projects, Activity: a.Activity, Notify: a.Notify, Repos: a.Repos, PushRules: a.PushRules, Topics: a.Topics, ServiceAccounts: a.ServiceAccounts, Moves: a.Moves, Plan: a.Plan, Comments: a.Comments, Boards: a.Boards, Uploads: a.Uploads, Badges: a.Badges, Merges: a.Merges, LFS: a.LFS,
 		Snippets: a.Snippets, Wikis: a.Wikis, Search: a.Search, Releases: a.Releases, CI: a.CI, Packages: a.Packages, Pages: a.Pages, Alerts: a.Alerts, Errors: a.Errors, Todos: a.Todos,
-		Signing: a.Signing, OAuth: a.OAuth, Transfer: a.Transfer, Mirrors: a.Mirrors, Hooks: a.Hooks,
+		Signing: a.Signing, OAuth: a.OAuth, SignIn: a.SignIn, Transfer: a.Transfer, Mirrors: a.Mirrors, Hooks: a.Hooks,
 		Terraform: a.Terraform, Flags: a.Flags, Catalog: a.Catalog, Broadcasts: a.Broadcasts, SecureFiles: a.SecureFiles, Invites: a.Invites, Instance: a.Instance,
 		Limits: limit.New(limit.Deps{Now: a.now}), Answers: a.Answers, Spool: a.Git.Spool,
 		Site: api.Site{

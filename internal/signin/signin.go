@@ -202,6 +202,7 @@ type Link struct {
 	ExternUID   string // empty: not linked
 	Configured  bool
 	Form        bool // it takes a username and a password, instead of a button
+	Fixed       bool // only an administrator can unlink it
 }
 
 // Buttons lists the providers for the sign-in page.
@@ -226,7 +227,7 @@ func (s *Service) Links(ctx context.Context, by actor.Actor) ([]Link, error) {
 		linked[i.Provider] = i.ExternUID
 	}
 	for _, l := range s.Buttons() {
-		l.ExternUID = linked[l.Name]
+		l.ExternUID, l.Fixed = linked[l.Name], s.directories[l.Name] != nil
 		links = append(links, l)
 		delete(linked, l.Name)
 	}
@@ -236,12 +237,6 @@ func (s *Service) Links(ctx context.Context, by actor.Actor) ([]Link, error) {
 		}
 	}
 	return links, nil
-}
-
-// Unlink removes the actor's identity at a provider, in their own session.
-// Forbidden if it is their last way to sign in, NotFound.
-func (s *Service) Unlink(ctx context.Context, by actor.Actor, provider string) error {
-	return s.Users.UnlinkIdentity(ctx, by, provider, s.names())
 }
 
 // CheckSettings refuses to disable passwords on the web while no administrator

@@ -19,7 +19,8 @@ type Identity struct {
 }
 
 // DeleteIdentity deletes an identity of a user. Requires an administrator.
-// NotFound.
+// NotFound. Interfaces call it through the service signin, which also removes what the
+// provider gave.
 func (s *Service) DeleteIdentity(ctx context.Context, by actor.Actor, userID int64, provider string) error {
 	if err := by.RequireAdmin(); err != nil {
 		return err
@@ -170,6 +171,18 @@ func (s *Service) link(ctx context.Context, tx *db.Tx, by actor.Actor, u *User, 
 	return s.record(ctx, tx, by, u, "user_identity_added", audit.Details{Add: "identity", Message: "Identity at " + i.Provider + " added"})
 }
 
+// CheckUnlink refuses what UnlinkIdentity refuses, with the same errors.
+func (s *Service) CheckUnlink(ctx context.Context, by actor.Actor, provider string, ways []string) error {
+	if err := by.RequireSession(); err != nil {
+		return err
+	}
+	settings, err := s.Settings.Current(ctx)
+	if err != nil {
+		return err
+	}
+	return checkUnlink(ctx, s.DB, by.ID, provider, ways, settings.PasswordForWeb)
+}
+
 // UnlinkIdentity removes an identity of the actor. Requires a session. ways are
 // the providers that users can sign in with. Forbidden if it is the last way to
 // sign in; NotFound.
@@ -186,20 +199,8 @@ func (s *Service) UnlinkIdentity(ctx context.Context, by actor.Actor, provider s
 		if err != nil {
 			return err
 		}
-		hash, err := passwordHash(ctx, tx, u.ID)
-		if err != nil {
+		if err := checkUnlink(ctx, tx, u.ID, provider, ways, settings.PasswordForWeb); err != nil {
 			return err
-		}
-		has, err := identitiesOfAll(ctx, tx, []int64{u.ID})
-		if err != nil {
-			return err
-		}
-		another := hash != "" && settings.PasswordForWeb
-		for _, i := range has[u.ID] {
-			another = another || i.Provider != provider && slices.Contains(ways, i.Provider)
-		}
-		if !another {
-			return errs.Forbidden("This is your only way to sign in. Set a password or link another account first.")
 		}
 		if err := deleteIdentity(ctx, tx, u.ID, provider); err != nil {
 			return db.NotFound(err, "Identity")
@@ -208,6 +209,29 @@ func (s *Service) UnlinkIdentity(ctx context.Context, by actor.Actor, provider s
 	})
 	if err != nil {
 		return fmt.Errorf("unlink identity: %w", err)
+	}
+	return nil
+}
+
+func checkUnlink(ctx context.Context, q db.Q, userID int64, provider string, ways []string, passwords bool) error {
+	hash, err := passwordHash(ctx, q, userID)
+	if err != nil {
+		return err
+	}
+	has, err := identitiesOfAll(ctx, q, []int64{userID})
+	if err != nil {
+		return err
+	}
+	linked, another := false, hash != "" && passwords
+	for _, i := range has[userID] {
+		linked = linked || i.Provider == provider
+		another = another || i.Provider != provider && slices.Contains(ways, i.Provider)
+	}
+	if !another {
+		return errs.Forbidden("This is your only way to sign in. Set a password or link another account first.")
+	}
+	if !linked {
+		return errs.NotFound("Identity")
 	}
 	return nil
 }

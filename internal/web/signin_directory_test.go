@@ -402,6 +402,13 @@ func testDirectorySync(t *testing.T, s *apptest.Server, d *slapd, names []string
 	}
 	s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /groups/base/members/%d", users["bob"].ID), As: apptest.RootToken, Status: 200, Want: `{"access_level":40}`})
 
+	// Users cannot unlink the directory, which would no longer find them.
+	eve := browsers["eve"]
+	const identities = "/-/user_settings/identities"
+	page := eve.get(identities).want(200, "Only an administrator can unlink this account.").not(identities + "/ldapcorp/unlink")
+	eve.post(identities+"/ldapcorp/unlink", url.Values{"authenticity_token": {page.token()}}).leads(identities)
+	eve.get(identities).want(200, personDN("eve"))
+
 	// A user who was removed from the directory is blocked, and their sessions end.
 	d.remove(personDN("eve"))
 	if err := sync(); err != nil {

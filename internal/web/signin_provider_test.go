@@ -342,6 +342,59 @@ func TestProviderAccounts(t *testing.T) {
 	})
 }
 
+// TestUnlinkProvider removes the identity of a user who has rights and a membership
+// from the provider.
+func TestUnlinkProvider(t *testing.T) {
+	t.Parallel()
+	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
+		op := startProvider(t)
+		p := oidcProvider("op", op.URL, "client", "hunter2")
+		p.AdminGroups, p.AuditorGroups = []string{"chiefs"}, []string{"chiefs"}
+		p.GroupSync = []apptest.GroupSync{{Claim: "developers", Group: "platform", Role: "developer"}}
+		s := apptest.Start(t, src, withProviders(p)...)
+		for _, path := range []string{"platform", "other"} {
+			if _, err := s.Projects.CreateGroup(t.Context(), actor.System(), project.NewGroup{Name: path, Path: path}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		robert, _ := s.User(t, "robert")
+		other := project.Place{Ref: "other", Group: true}
+		if _, err := s.Projects.AddMember(t.Context(), actor.System(), other, project.NewMember{UserID: robert, Level: project.Developer}); err != nil {
+			t.Fatal(err)
+		}
+		b := forgeBrowser(t, s)
+		rights := func(admin bool, status int) {
+			t.Helper()
+			s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /users/%d", robert), As: apptest.RootToken, Status: 200, Want: fmt.Sprintf(`{"is_admin":%t,"is_auditor":%t}`, admin, admin)})
+			s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /groups/platform/members/%d", robert), As: apptest.RootToken, Status: status})
+			s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /groups/other/members/%d", robert), As: apptest.RootToken, Status: 200})
+		}
+		const identities = "/-/user_settings/identities"
+		linkAndEnter := func() {
+			t.Helper()
+			b.signIn("robert", password)
+			asked := b.submit(identities, identities+"/op/link").leaves().Query()
+			claims := map[string]any{"groups": []string{"chiefs", "developers"}}
+			op.set(func() { op.nonce, op.challenge, op.claims = asked.Get("nonce"), asked.Get("code_challenge"), claims })
+			b.callback("op", asked).leads(identities)
+			b.submit("/", "/users/sign_out").leads("/users/sign_in")
+			op.enter(b, "op", claims).leads("/explore")
+			rights(true, 200)
+		}
+		linkAndEnter()
+		b.submit(identities, identities+"/op/unlink").leads(identities)
+		b.get(identities).want(200, "The account was unlinked.")
+		rights(false, 404)
+		b.submit("/", "/users/sign_out").leads("/users/sign_in")
+
+		linkAndEnter()
+		remove := fmt.Sprintf("DELETE /users/%d/identities/op", robert)
+		s.Check(t, apptest.Call{Do: remove, As: apptest.RootToken, Status: 204})
+		rights(false, 404)
+		s.Check(t, apptest.Call{Do: remove, As: apptest.RootToken, Status: 404})
+	})
+}
+
 // TestPasswordsOff disables the sign-in with passwords.
 func TestPasswordsOff(t *testing.T) {
 	t.Parallel()
