@@ -84,8 +84,8 @@ const syncPage = 200
 const fewGone = 3
 
 func (s *Service) syncDirectory(ctx context.Context, d *directory) error {
-	var gone []*user.User
-	total, after := 0, int64(0)
+	var found lookups
+	after := int64(0)
 	for {
 		list, err := s.Users.LinkedUsers(ctx, d.Name, after, syncPage)
 		if err != nil {
@@ -94,16 +94,15 @@ func (s *Service) syncDirectory(ctx context.Context, d *directory) error {
 		if len(list) == 0 {
 			break
 		}
-		left, err := s.syncUsers(ctx, d, list)
-		if err != nil {
+		if err := s.syncUsers(ctx, d, list, &found); err != nil {
 			return err
 		}
-		gone, total, after = append(gone, left...), total+len(list), list[len(list)-1].User.ID
+		after = list[len(list)-1].User.ID
 	}
-	if len(gone) > fewGone && len(gone) > total/2 {
-		return fmt.Errorf("%d of %d users are no longer found; no one was blocked: check base, user_filter and required_groups", len(gone), total)
+	if n := len(found.gone); n > fewGone && n > found.total/2 {
+		return fmt.Errorf("%d of %d users are no longer found; no one was blocked: check base, user_filter and required_groups", n, found.total)
 	}
-	for _, u := range gone {
+	for _, u := range found.gone {
 		if u.Admin {
 			other, err := s.Users.OtherAdmin(ctx, u.ID)
 			if err != nil {
@@ -122,30 +121,38 @@ func (s *Service) syncDirectory(ctx context.Context, d *directory) error {
 	return nil
 }
 
-// syncUsers applies the groups of some users, and returns those who are gone.
-func (s *Service) syncUsers(ctx context.Context, d *directory, list []user.LinkedUser) (gone []*user.User, err error) {
+// lookups are the results of a synchronization.
+type lookups struct {
+	gone  []*user.User
+	total int // of users who were looked up
+}
+
+// syncUsers applies the groups of some users, and adds those who are gone to found. A
+// user who cannot be looked up is skipped, so that the others are not held up.
+func (s *Service) syncUsers(ctx context.Context, d *directory, list []user.LinkedUser, found *lookups) error {
 	at, err := d.connect(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer at.end()
 	for _, h := range list {
 		p, err := at.lookUp(h.ExternUID)
+		gone := errors.Is(err, errNoEntry)
 		if err == nil {
-			err = d.admits(p)
-			if err != nil {
-				gone = append(gone, h.User)
-				continue
+			if gone = d.admits(p) != nil; !gone {
+				err = s.applyGroups(ctx, &d.Provider, h.User, p)
 			}
-			err = s.applyGroups(ctx, &d.Provider, h.User, p)
 		}
-		if errors.Is(err, errNoEntry) {
-			gone = append(gone, h.User)
+		switch {
+		case gone:
+			found.gone = append(found.gone, h.User)
+		case errors.Is(err, errDirectory), ctx.Err() != nil:
+			return fmt.Errorf("user %s: %w", h.User.Username, errors.Join(err, ctx.Err()))
+		case err != nil:
+			s.Log.WarnContext(ctx, "a user of a directory is skipped", "provider", d.Name, "user", h.User.Username, "error", err)
 			continue
 		}
-		if err != nil {
-			return nil, fmt.Errorf("user %s: %w", h.User.Username, err)
-		}
+		found.total++
 	}
-	return gone, nil
+	return nil
 }

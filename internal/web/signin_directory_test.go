@@ -410,10 +410,18 @@ func testDirectorySync(t *testing.T, s *apptest.Server, d *slapd, names []string
 	eve.get(identities).want(200, personDN("eve"))
 
 	// A user who was removed from the directory is blocked, and their sessions end.
+	// That another user cannot be looked up does not change that.
+	at := fmt.Sprintf("PUT /users/%d?provider=ldapcorp&extern_uid=", users["bob"].ID)
+	s.Check(t, apptest.Call{Do: at + "bob", As: apptest.RootToken, Status: 200})
 	d.remove(personDN("eve"))
 	if err := sync(); err != nil {
 		t.Fatal(err)
 	}
+	if !strings.Contains(s.Log(), "a user of a directory is skipped") {
+		t.Error("the log does not name the user who cannot be looked up")
+	}
+	state("bob", `{"state":"active","is_auditor":true}`)
+	s.Check(t, apptest.Call{Do: at + url.QueryEscape(personDN("bob")), As: apptest.RootToken, Status: 200})
 	state("eve", `{"state":"blocked"}`)
 	browsers["eve"].get("/api/v4/user").want(401)
 	d.add("eve") // perhaps another person
