@@ -80,7 +80,8 @@ func (s *Service) SyncDirectories(ctx context.Context) error {
 const syncPage = 200
 
 // A directory that was reorganized, or a wrong filter, must not block everyone: up
-// to fewGone users, and up to half of all, are blocked at a time.
+// to fewGone active users, and up to half of them, are blocked at a time. Deactivated
+// users do not count: most of them may have left.
 const fewGone = 3
 
 func (s *Service) syncDirectory(ctx context.Context, d *directory) error {
@@ -99,8 +100,8 @@ func (s *Service) syncDirectory(ctx context.Context, d *directory) error {
 		}
 		after = list[len(list)-1].User.ID
 	}
-	if n := len(found.gone); n > fewGone && n > found.total/2 {
-		return fmt.Errorf("%d of %d users are no longer found; no one was blocked: check base, user_filter and required_groups", n, found.total)
+	if n := found.activeGone; n > fewGone && n > found.active/2 {
+		return fmt.Errorf("%d of %d users are no longer found; no one was blocked: check base, user_filter and required_groups", n, found.active)
 	}
 	for _, u := range found.gone {
 		if u.Admin {
@@ -123,8 +124,9 @@ func (s *Service) syncDirectory(ctx context.Context, d *directory) error {
 
 // lookups are the results of a synchronization.
 type lookups struct {
-	gone  []*user.User
-	total int // of users who were looked up
+	gone []*user.User
+	// Numbers of active users who were looked up, and of those who are gone.
+	active, activeGone int
 }
 
 // syncUsers applies the groups of some users, and adds those who are gone to found. A
@@ -152,7 +154,12 @@ func (s *Service) syncUsers(ctx context.Context, d *directory, list []user.Linke
 			s.Log.WarnContext(ctx, "a user of a directory is skipped", "provider", d.Name, "user", h.User.Username, "error", err)
 			continue
 		}
-		found.total++
+		if h.User.State == user.Active {
+			found.active++
+			if gone {
+				found.activeGone++
+			}
+		}
 	}
 	return nil
 }

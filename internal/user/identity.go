@@ -314,7 +314,8 @@ type LinkedUser struct {
 	ExternUID string
 }
 
-// LinkedUsers lists the active users of a provider by ID, starting after an ID.
+// LinkedUsers lists the users of a provider who can sign in, by ID, starting after an
+// ID. Those who are deactivated are among them: a sign-in activates them.
 func (s *Service) LinkedUsers(ctx context.Context, provider string, after int64, limit int) ([]LinkedUser, error) {
 	ids, uids, err := findLinked(ctx, s.DB, provider, after, limit)
 	if err != nil {

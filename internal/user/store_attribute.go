@@ -84,7 +84,7 @@ func otherAdmin(ctx context.Context, q db.Q, userID int64) (bool, error) {
 func findLinked(ctx context.Context, q db.Q, provider string, after int64, limit int) (ids []int64, uids []string, err error) {
 	rows, err := q.QueryContext(ctx, `
 		SELECT u.id, i.extern_uid FROM identities i JOIN users u ON u.id = i.user_id
-		WHERE i.provider = ? AND u.id > ? AND u.state = 'active' AND u.kind = 'human' AND u.deleted_at IS NULL ORDER BY u.id LIMIT ?`, provider, after, limit)
+		WHERE i.provider = ? AND u.id > ? AND u.state IN ('active', 'deactivated') AND u.kind = 'human' AND u.deleted_at IS NULL ORDER BY u.id LIMIT ?`, provider, after, limit)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -344,7 +344,7 @@ func TestDirectorySync(t *testing.T) {
 	t.Parallel()
 	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
 		d := startSlapd(t)
-		names := []string{"ada", "bob", "cleo", "dan", "eve"}
+		names := []string{"ada", "bob", "cleo", "dan", "eve", "finn"}
 		for _, name := range names {
 			d.add(name)
 		}
@@ -426,6 +426,23 @@ func testDirectorySync(t *testing.T, s *apptest.Server, d *slapd, names []string
 	browsers["eve"].get("/api/v4/user").want(401)
 	d.add("eve") // perhaps another person
 	newBrowser(t, s).enterDirectory("ldapcorp", "eve", password).want(422, "You could not be signed in.")
+
+	// The same applies to a deactivated user, whose account a sign-in would activate.
+	s.Clock.Move(91 * 24 * time.Hour)
+	if err := s.Users.Deactivate(t.Context(), actor.System(), users["finn"].ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := sync(); err != nil {
+		t.Fatal(err)
+	}
+	state("finn", `{"state":"deactivated"}`)
+	d.remove(personDN("finn"))
+	if err := sync(); err != nil {
+		t.Fatal(err)
+	}
+	state("finn", `{"state":"blocked"}`)
+	d.add("finn")
+	newBrowser(t, s).enterDirectory("ldapcorp", "finn", password).want(422, "You could not be signed in.")
 
 	// If most users are missing, the configuration must be wrong: no user is
 	// blocked.
