@@ -50,8 +50,8 @@ func (s *Service) UpdateSelf(ctx context.Context, by actor.Actor, c SelfChange) 
 	})
 }
 
-// SetOwnPrimary makes a confirmed address of the actor the primary one. NotFound;
-// Invalid if it is not confirmed.
+// SetOwnPrimary makes a confirmed address of the actor the primary one, and notifies
+// the former one. NotFound; Invalid if it is not confirmed.
 func (s *Service) SetOwnPrimary(ctx context.Context, by actor.Actor, emailID int64) (*User, error) {
 	if err := by.RequireHuman("change their email address"); err != nil {
 		return nil, err
@@ -66,6 +66,9 @@ func (s *Service) SetOwnPrimary(ctx context.Context, by actor.Actor, emailID int
 		}
 		was := *u
 		u.Email, u.ConfirmedAt = e.Address, e.ConfirmedAt
+		if err := s.postEmailChanged(ctx, tx, &was, u); err != nil {
+			return err
+		}
 		return s.recordChanges(ctx, tx, by, &was, u)
 	})
 }

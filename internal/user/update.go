@@ -51,6 +51,9 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, id int64, c Change
 			if err := s.setPrimary(ctx, tx, u, *c.Email, c.SkipReconfirmation); err != nil {
 				return err
 			}
+			if err := s.postEmailChanged(ctx, tx, &was, u); err != nil {
+				return err
+			}
 		}
 		if hash != "" {
 			if err := s.setPassword(ctx, tx, by, u, hash); err != nil {

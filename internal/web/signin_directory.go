@@ -19,6 +19,7 @@ type directoryPage struct {
 	Label    string
 	Action   string
 	Linking  bool // to the account of the user who is signed in
+	Confirm  bool // the password of this account is needed as well
 	ReturnTo string
 }
 
@@ -40,12 +41,19 @@ func (w *Web) newDirectory(v *visit, f form, returnTo string) (directoryPage, er
 	p := directoryPage{Form: f, Label: links[i].Label, Action: "/users/auth/" + name, ReturnTo: returnTo}
 	if v.session != nil {
 		p.Linking, p.Action = true, identitiesPath+"/"+name+"/link"
+		p.Confirm = w.Users.NeedsConfirmation(v.session)
 	}
 	return p, nil
 }
 
 func (w *Web) directoryForm(v *visit) error {
-	p, err := w.newDirectory(v, filled(), local(v.param("return_to")))
+	f := filled()
+	if v.session != nil {
+		if _, err := v.confirm(&f); err != nil {
+			return v.redirectWithFlash(err, "", identitiesPath)
+		}
+	}
+	p, err := w.newDirectory(v, f, local(v.param("return_to")))
 	if err != nil {
 		return err
 	}
@@ -60,6 +68,20 @@ func (w *Web) enterDirectory(v *visit) error {
 		return err
 	}
 	to := local(v.text("return_to"))
+	if v.session != nil {
+		f := v.sent()
+		ok, err := v.confirm(&f)
+		if err != nil {
+			return v.redirectWithFlash(err, "", identitiesPath)
+		}
+		if !ok {
+			p, err := w.newDirectory(v, f, to)
+			if err != nil {
+				return err
+			}
+			return v.again(p)
+		}
+	}
 	session, err := w.SignIn.Authenticate(v, signin.Credentials{
 		Provider: chi.URLParam(v.r, "provider"), Username: username, Password: v.r.PostForm.Get("password"), Remember: v.text("remember_me") != "",
 		IP: v.ip(), Agent: v.r.UserAgent(), By: v.actor,

@@ -320,7 +320,13 @@ func TestSignInWithDirectory(t *testing.T) {
 		}
 		link("bob", "wrong").want(422, "could not be linked")
 		link("ada", password).want(422, "could not be linked") // the entry of another user
-		link("bob", password).leads("/-/user_settings/identities")
+		// A sign-in that is not recent needs the password of the account as well.
+		s.Clock.Move(11 * time.Minute)
+		link("bob", password).want(422, `name="current_password"`)
+		const at = "/-/user_settings/identities/ldapcorp/link"
+		r.submit(at, at, "username", "bob", "password", password, "current_password", "wrong").want(422, "is wrong")
+		r.get("/-/user_settings/identities").not(personDN("bob"))
+		r.submit(at, at, "username", "bob", "password", password, "current_password", password).leads("/-/user_settings/identities")
 		r.get("/-/user_settings/identities").want(200, personDN("bob"))
 		r.submit("/", "/users/sign_out").leads("/users/sign_in")
 		r.enterDirectory("ldapcorp", "bob", password).leads("/explore")

@@ -70,6 +70,9 @@ func (w *Web) linkProvider(v *visit) error {
 	if w.SignIn.TakesForm(chi.URLParam(v.r, "provider")) {
 		return w.enterDirectory(v)
 	}
+	if ok, err := v.confirmSelf(identitiesPath); !ok {
+		return err
+	}
 	return w.toProvider(v, signin.StartRequest{ReturnTo: identitiesPath, By: v.actor, Session: v.session.ID}, identitiesPath)
 }
 

@@ -19,6 +19,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/db"
 	"svc/internal/db/dbtest"
+	"svc/internal/mail/mailtest"
 	"svc/internal/oauth"
 	"svc/internal/project"
 	"svc/internal/user"
@@ -392,6 +393,65 @@ func TestUnlinkProvider(t *testing.T) {
 		s.Check(t, apptest.Call{Do: remove, As: apptest.RootToken, Status: 204})
 		rights(false, 404)
 		s.Check(t, apptest.Call{Do: remove, As: apptest.RootToken, Status: 404})
+	})
+}
+
+// TestConfirmSelf links a provider and changes the primary email address in sessions
+// that are older than ten minutes.
+func TestConfirmSelf(t *testing.T) {
+	t.Parallel()
+	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
+		post := mailtest.Start(t)
+		op := startProvider(t)
+		s := apptest.Start(t, src, append(withProviders(oidcProvider("op", op.URL, "client", "hunter2"), oidcProvider("second", op.URL, "client", "hunter2")), apptest.Mail(post.URL()))...)
+		ada, _ := s.User(t, "ada")
+		const identities, emails = "/-/user_settings/identities", "/-/user_settings/emails"
+		links := func(b *browser, name, sub string, pairs ...string) {
+			t.Helper()
+			asked := b.submit(identities, identities+"/"+name+"/link", pairs...).leaves().Query()
+			op.set(func() {
+				op.nonce, op.challenge = asked.Get("nonce"), asked.Get("code_challenge")
+				op.claims = map[string]any{"sub": sub, "exp": time.Now().Add(5 * time.Hour).Unix()}
+			})
+			b.callback(name, asked).leads(identities)
+			b.get(identities).want(200, "Your account is linked to Provider "+name+".")
+		}
+
+		b := forgeBrowser(t, s)
+		b.signIn("ada", password)
+		s.Clock.Move(11 * time.Minute)
+		b.submit(identities, identities+"/op/link").want(200, "Confirm your password", `action="/-/user_settings/identities/op/link"`)
+		b.submit(identities, identities+"/op/link", "current_password", "wrong").want(422, "is wrong")
+		links(b, "op", "a", "current_password", password)
+		b.submit("/", "/users/sign_out").leads("/users/sign_in")
+		b.signIn("ada", password)
+		links(b, "second", "a")
+
+		e, err := s.Users.AddEmail(t.Context(), actor.System(), ada, user.NewEmail{Address: "lovelace@example.org", SkipConfirmation: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Clock.Move(11 * time.Minute)
+		primary := fmt.Sprintf("%s/%d/primary", emails, e.ID)
+		b.submit(emails, primary).want(200, "Confirm your password")
+		b.submit(emails, primary, "current_password", "wrong").want(422, "is wrong")
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /users/%d", ada), As: apptest.RootToken, Status: 200, Want: `{"email":"ada@example.org"}`})
+		b.submit(emails, primary, "current_password", password).leads(emails)
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /users/%d", ada), As: apptest.RootToken, Status: 200, Want: `{"email":"lovelace@example.org"}`})
+		if m := post.Wait(t, "ada@example.org"); !strings.Contains(m.Text, "changed to lovelace@example.org") {
+			t.Errorf("the email to the former address says %q", m.Text)
+		}
+
+		// A user without a password signs in again.
+		c := forgeBrowser(t, s)
+		claims := map[string]any{"sub": "c", "preferred_username": "cleo", "email": "cleo@corp.example", "exp": time.Now().Add(5 * time.Hour).Unix()}
+		op.enter(c, "op", claims).leads("/explore")
+		s.Clock.Move(11 * time.Minute)
+		c.submit(identities, identities+"/second/link").leads(identities)
+		c.get(identities).want(200, "Sign in again first.")
+		c.submit("/", "/users/sign_out").leads("/users/sign_in")
+		op.enter(c, "op", claims).leads("/explore")
+		links(c, "second", "c")
 	})
 }
 

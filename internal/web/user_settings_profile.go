@@ -170,6 +170,9 @@ func (w *Web) primaryEmail(v *visit) error {
 	if err != nil {
 		return err
 	}
+	if ok, err := v.confirmSelf("/-/user_settings/emails"); !ok {
+		return err
+	}
 	if _, err := w.Users.SetOwnPrimary(v, v.actor, id); err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func contents() []content {
 	bad := form{Errors: map[string][]string{"name": {"is wrong"}, "code": {"is wrong"}, "visibility": {"is wrong"}, "path": {"x"}}, Error: "no"}
 	return []content{
 		problemPage{Status: 404, Head: "h", Text: "t", Public: true}, problemPage{Status: 500},
-		signInPage{Form: bad, Resend: true}, directoryPage{Form: bad, Label: "Corp"}, directoryPage{Form: bad, Linking: true}, codePage{Form: bad}, forgotPage(bad), resetPage{Form: bad}, pressPage{}, signUpPage{Form: bad},
+		signInPage{Form: bad, Resend: true}, directoryPage{Form: bad, Label: "Corp"}, directoryPage{Form: bad, Linking: true, Confirm: true}, confirmPage{Form: bad, Action: "/x", Back: "/"}, codePage{Form: bad}, forgotPage(bad), resetPage{Form: bad}, pressPage{}, signUpPage{Form: bad},
 		listPage{Projects: []*project.Project{p}}, listPage{Groups: []*project.Namespace{g}, OfGroups: true}, listPage{Filtered: true},
 		listPage{Own: true, User: true}, listPage{Own: true, Starred: true}, listPage{Own: true, OfGroups: true}, listPage{},
 		newProjectPage{Form: bad, Places: []*project.Namespace{g}}, newGroupPage{Form: bad, Places: []*project.Namespace{g}},
