@@ -219,12 +219,23 @@ func (c *client) person(subject string, claims map[string]any) (*person, error) 
 	if len(c.RequiredGroups)+len(c.AdminGroups)+len(c.AuditorGroups)+len(c.GroupSync) == 0 {
 		return p, nil
 	}
+	if claims[c.GroupsClaim] == nil {
+		// OpenID Connect Core, 5.6.2: the claim is elsewhere. Entra ID does this if the
+		// user is in too many groups.
+		if elsewhere, _ := claims["_claim_names"].(map[string]any); elsewhere[c.GroupsClaim] != nil {
+			return nil, errMoreGroups
+		}
+	}
 	var err error
 	if p.groups, err = groupList(claims[c.GroupsClaim]); err != nil {
 		return nil, fmt.Errorf("claim %s: %w", c.GroupsClaim, err)
 	}
 	return p, nil
 }
+
+// errMoreGroups means that the groups of a user are not in the answer. Taken for no
+// groups, it would remove rights and memberships.
+var errMoreGroups = errors.New("the provider does not list all groups: the user is in too many")
 
 // groupList reads the groups claim: a list of texts, one text, or nothing. Another
 // type is refused: taken for no groups, it would remove memberships.

@@ -446,6 +446,10 @@ func (sp *serviceProvider) accept(ctx context.Context, response string) (url.Val
 	return url.Values{"state": {strings.TrimPrefix(found.request, "_")}, "answer": {reference}}, nil
 }
 
+// groupsLink is the attribute that Entra ID sends instead of the groups if the user is
+// in too many.
+const groupsLink = "http://schemas.microsoft.com/claims/groups.link"
+
 var errReplayed = errors.New("the assertion was used before")
 
 // exchange returns the answer that Accept has verified.
@@ -497,6 +501,9 @@ func (sp *serviceProvider) person(found *assertion) (*person, error) {
 		return p, nil
 	}
 	p.groups = slices.Clone(found.values(sp.GroupsAttribute))
+	if len(p.groups) == 0 && len(found.values(groupsLink)) > 0 {
+		return nil, errMoreGroups
+	}
 	if len(p.groups) > maxGroups {
 		return nil, fmt.Errorf("attribute %s: it has more than %d groups", sp.GroupsAttribute, maxGroups)
 	}

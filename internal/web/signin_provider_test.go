@@ -396,6 +396,34 @@ func TestUnlinkProvider(t *testing.T) {
 	})
 }
 
+// TestGroupsElsewhere signs in with an answer that has a reference instead of the groups.
+func TestGroupsElsewhere(t *testing.T) {
+	t.Parallel()
+	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
+		op := startProvider(t)
+		p := oidcProvider("op", op.URL, "client", "hunter2")
+		p.AuditorGroups = []string{"auditors"}
+		p.GroupSync = []apptest.GroupSync{{Claim: "developers", Group: "platform", Role: "developer"}}
+		s := apptest.Start(t, src, withProviders(p)...)
+		if _, err := s.Projects.CreateGroup(t.Context(), actor.System(), project.NewGroup{Name: "platform", Path: "platform"}); err != nil {
+			t.Fatal(err)
+		}
+		op.enter(forgeBrowser(t, s), "op", map[string]any{"groups": []string{"developers", "auditors"}}).leads("/explore")
+		u, err := s.Users.FindIdentity(t.Context(), "op", "u1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := forgeBrowser(t, s)
+		more := map[string]any{
+			"_claim_names":   map[string]any{"groups": "src1"},
+			"_claim_sources": map[string]any{"src1": map[string]any{"endpoint": "https://graph.example/groups"}},
+		}
+		b.refused(op.enter(b, "op", more), s, "the provider does not list all groups")
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /users/%d", u.ID), As: apptest.RootToken, Status: 200, Want: `{"is_auditor":true}`})
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /groups/platform/members/%d", u.ID), As: apptest.RootToken, Status: 200, Want: `{"access_level":30}`})
+	})
+}
+
 // TestConfirmSelf links a provider and changes the primary email address in sessions
 // that are older than ten minutes.
 func TestConfirmSelf(t *testing.T) {

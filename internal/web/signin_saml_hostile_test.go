@@ -53,6 +53,8 @@ func hostileAnswers(t *testing.T, f *samlForger) map[string]func(*forged) {
 			a.signResponse = true
 			a.response = strings.Replace(a.response, `Destination="{destination}" `, "", 1)
 		},
+		"the provider does not list all groups": unsigned(`<saml:Attribute Name="groups">{groups}</saml:Attribute>`,
+			`<saml:Attribute Name="http://schemas.microsoft.com/claims/groups.link"><saml:AttributeValue>https://graph.example</saml:AttributeValue></saml:Attribute>`),
 		"another issuer": set("issuer", "https://other.example"),
 		"assertion: it comes from another issuer": unsigned("<saml:Issuer>{issuer}", "<saml:Issuer>https://other.example"),
 		"assertion: it has expired":               set("until", later(-3*time.Minute)),
