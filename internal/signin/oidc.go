@@ -33,7 +33,7 @@ type client struct {
 	now      func() time.Time
 	roots    *x509.CertPool
 	redirect string
-	document document[endpoints]
+	document *document[endpoints]
 }
 
 // endpoints is a provider that was discovered.
@@ -56,7 +56,7 @@ func (c *client) context(ctx context.Context) (context.Context, error) {
 
 // discover returns the endpoints of the discovery document.
 func (c *client) discover(ctx context.Context) (*endpoints, error) {
-	return c.document.get(ctx, c.now(), rediscover, c.read)
+	return c.document.get(ctx, rediscover, c.read)
 }
 
 func (c *client) read(ctx context.Context) (*endpoints, error) {

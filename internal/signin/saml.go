@@ -52,7 +52,7 @@ type serviceProvider struct {
 	roots    *x509.CertPool
 	metadata string // address of our metadata
 	acs      string // address of our assertion consumer service
-	document document[identityProvider]
+	document *document[identityProvider]
 	slots    chan struct{}
 }
 
@@ -71,6 +71,7 @@ func newServiceProvider(d Deps, p Provider, roots *x509.CertPool) *serviceProvid
 	sp := &serviceProvider{
 		Provider: p, SAML: *p.SAML, db: d.DB, settings: d.Settings, now: d.Now, roots: roots,
 		metadata: d.URL + MetadataPath(p.Name), acs: d.URL + CallbackPath(p.Name), slots: make(chan struct{}, maxVerifications),
+		document: newDocument[identityProvider](d.Now),
 	}
 	if sp.EntityID == "" {
 		sp.EntityID = sp.metadata
@@ -92,9 +93,9 @@ func (sp *serviceProvider) options() *Provider { return &sp.Provider }
 // discover returns the identity provider, by metadata that are not older than life
 // and still valid.
 func (sp *serviceProvider) discover(ctx context.Context, life time.Duration) (*identityProvider, error) {
-	at, err := sp.document.get(ctx, sp.now(), life, sp.read)
+	at, err := sp.document.get(ctx, life, sp.read)
 	if err == nil && at.expired(sp.now()) != nil {
-		at, err = sp.document.get(ctx, sp.now(), 0, sp.read)
+		at, err = sp.document.get(ctx, 0, sp.read)
 	}
 	if err != nil {
 		return nil, err

@@ -161,7 +161,10 @@ func New(d Deps) (*Service, error) {
 			s.remotes[p.Name] = sp
 			continue
 		}
-		s.remotes[p.Name] = &client{Provider: p, OpenID: *p.OpenID, settings: d.Settings, now: d.Now, redirect: d.URL + CallbackPath(p.Name), roots: roots}
+		s.remotes[p.Name] = &client{
+			Provider: p, OpenID: *p.OpenID, settings: d.Settings, now: d.Now, redirect: d.URL + CallbackPath(p.Name), roots: roots,
+			document: newDocument[endpoints](d.Now),
+		}
 	}
 	d.Queue.Every("sign_in_purge", time.Hour, s.purge)
 	d.Queue.Every("sign_in_directories", time.Hour, s.SyncDirectories)
