@@ -16,18 +16,21 @@ const halfwayLife = 10 * time.Minute
 // halfwayPlace binds the sealed ticket to its purpose.
 const halfwayPlace = "sign_in/halfway"
 
-// halfwayTicket identifies a user who has entered the correct password. It becomes
-// invalid if the password changes.
+// halfwayTicket identifies a user who has entered the correct password, or whom an
+// identity provider has authenticated. It becomes invalid if the password changes.
 type halfwayTicket struct {
 	UserID   int64     `json:"user"`
 	Password string    `json:"password"` // digest of the hash
+	Provider string    `json:"provider,omitempty"`
 	Remember bool      `json:"remember"`
 	Until    time.Time `json:"until"`
 }
 
 func (s *Service) halfway(a *account, r SignInRequest) string {
 	// Marshaling these types cannot fail.
-	text, _ := json.Marshal(halfwayTicket{a.user.ID, secret.Digest(a.hash), r.Remember, s.Now().Add(halfwayLife)})
+	text, _ := json.Marshal(halfwayTicket{
+		UserID: a.user.ID, Password: secret.Digest(a.hash), Provider: a.provider, Remember: r.Remember, Until: s.Now().Add(halfwayLife),
+	})
 	return s.Keys.Seal(text, halfwayPlace)
 }
 
@@ -55,7 +58,7 @@ func (s *Service) FinishSignIn(ctx context.Context, ticket string, r SignInReque
 	if err != nil {
 		return nil, nil, fmt.Errorf("finish sign-in: %w", err)
 	}
-	a := &account{user: u}
+	a := &account{user: u, provider: h.Provider}
 	if a.hash, err = passwordHash(ctx, s.DB, u.ID); err != nil {
 		return nil, nil, fmt.Errorf("finish sign-in: %w", err)
 	}

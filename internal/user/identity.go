@@ -281,7 +281,7 @@ func (s *Service) SignInIdentity(ctx context.Context, userID int64, provider str
 	if err := u.unconfirmed(settings.Confirmation, s.Now()); err != nil {
 		return nil, nil, err
 	}
-	a := &account{user: u}
+	a := &account{user: u, provider: provider}
 	if a.hash, err = passwordHash(ctx, s.DB, u.ID); err != nil {
 		return nil, nil, err
 	}
@@ -297,10 +297,7 @@ func (s *Service) SignInIdentity(ctx context.Context, userID int64, provider str
 		if err := u.mayEnter(); err != nil {
 			return err
 		}
-		if err := s.signedIn(ctx, tx, a, u, session); err != nil {
-			return err
-		}
-		return s.record(ctx, tx, s.toActor(u, r.IP), u, "user_signed_in_with_provider", audit.Details{Message: "Signed in with " + provider})
+		return s.signedIn(ctx, tx, a, u, session)
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("sign in with identity: %w", err)

@@ -176,6 +176,7 @@ type account struct {
 	hash     string // stored password hash
 	rehashed string // hash to store; usually the same
 	failed   int64  // number of consecutive failed sign-ins
+	provider string // that authenticated the user, instead of the password
 }
 
 // checkLogin finds the account of a login and checks its password. All failures
@@ -300,6 +301,12 @@ func (s *Service) signedIn(ctx context.Context, tx *db.Tx, a *account, u *User, 
 	}
 	u.CurrentSignInAt, u.CurrentSignInIP = &now, session.IP
 	u.LastActivityOn = now.UTC().Format(time.DateOnly)
+	if a.provider != "" {
+		err := s.record(ctx, tx, s.toActor(u, session.IP), u, "user_signed_in_with_provider", audit.Details{Message: "Signed in with " + a.provider})
+		if err != nil {
+			return err
+		}
+	}
 	return s.dropActor(ctx, tx, u.ID)
 }
 

@@ -23,6 +23,8 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/app/apptest"
+	"svc/internal/audit"
+	"svc/internal/db"
 	"svc/internal/db/dbtest"
 	"svc/internal/project"
 	"svc/internal/user"
@@ -465,10 +467,29 @@ func testDirectorySync(t *testing.T, s *apptest.Server, d *slapd, names []string
 	state("cleo", `{"state":"active"}`)
 
 	// The sign-in with the directory is the first of two factors.
-	if _, err := s.Users.EnrollTwoFactor(t.Context(), actor.System(), users["cleo"].ID, "svc"); err != nil {
+	e, err := s.Users.EnrollTwoFactor(t.Context(), actor.System(), users["cleo"].ID, "svc")
+	if err != nil {
 		t.Fatal(err)
 	}
+	recorded := func() (n int) {
+		t.Helper()
+		events, err := s.Audit.List(t.Context(), actor.System(), audit.Filter{EntityType: audit.UserEntity, EntityID: users["cleo"].ID}, db.Paging{Limit: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range events.Items {
+			if e.Type == "user_signed_in_with_provider" && e.Details.Message == "Signed in with ldapcorp" {
+				n++
+			}
+		}
+		return n
+	}
+	before := recorded()
 	b := newBrowser(t, s)
 	b.enterDirectory("ldapcorp", "cleo", password).leads("/users/sign_in/code?return_to=%2Fexplore")
 	b.get("/dashboard").leads("/users/sign_in?return_to=%2Fdashboard")
+	b.submit("/users/sign_in/code", "/users/sign_in/code", "code", e.Codes[0], "return_to", "/explore").leads("/explore")
+	if n := recorded() - before; n != 1 {
+		t.Errorf("%d audit events of the sign-in, want 1", n)
+	}
 }
