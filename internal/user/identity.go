@@ -66,9 +66,28 @@ func (s *Service) FindIdentity(ctx context.Context, provider, externUID string) 
 	return u, nil
 }
 
-// FindByConfirmedEmail returns the user who has confirmed an address. NotFound.
+// FindByConfirmedEmail returns the user who has confirmed an address. Only the case of
+// ASCII letters may differ: PostgreSQL also folds other letters, some of them into
+// ASCII, which makes one address of two. NotFound.
 func (s *Service) FindByConfirmedEmail(ctx context.Context, address string) (*User, error) {
-	return findByEmail(ctx, s.DB, address)
+	owner, stored, confirmed, err := findAddress(ctx, s.DB, address)
+	if err != nil {
+		return nil, db.NotFound(err, "User")
+	}
+	if confirmed == nil || lowerASCII(stored) != lowerASCII(address) {
+		return nil, errs.NotFound("User")
+	}
+	return findUser(ctx, s.DB, owner)
+}
+
+func lowerASCII(text string) string {
+	lower := []byte(text)
+	for i, b := range lower {
+		if b >= 'A' && b <= 'Z' {
+			lower[i] = b + 'a' - 'A'
+		}
+	}
+	return string(lower)
 }
 
 // NewIdentityUser is an account that is created at the first sign-in with an

@@ -290,6 +290,10 @@ func TestProviderAccounts(t *testing.T) {
 		op.enter(b, "linking", person("a", "ada", "ADA@example.org")).leads("/explore")
 		b.get("/api/v4/user").want(200, `"username":"ada"`)
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /users/%d", ada), As: apptest.RootToken, Status: 200, Want: `{"identities":[{"provider":"linking","extern_uid":"a"}]}`})
+		// Letters that PostgreSQL folds into ASCII: a Kelvin sign is no k.
+		kate, _ := s.User(t, "kate")
+		op.enter(forgeBrowser(t, s), "linking", person("k", "kelvin", "\u212aate@example.org"))
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /users/%d", kate), As: apptest.RootToken, Status: 200, Want: `{"identities":[]}`})
 		other := forgeBrowser(t, s)
 		other.refused(op.enter(other, "linking", person("b", "ada", "ada@example.org")), s, "another identity at the provider")
 
