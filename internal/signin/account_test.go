@@ -56,3 +56,21 @@ func TestGroupList(t *testing.T) {
 		t.Error("any number of groups is taken")
 	}
 }
+
+// TestGroupsElsewhere reads claims that refer to the groups instead of listing them.
+func TestGroupsElsewhere(t *testing.T) {
+	t.Parallel()
+	c := &client{Provider: Provider{RequiredGroups: []string{"staff"}}, OpenID: OpenID{GroupsClaim: "groups"}}
+	for text, refused := range map[string]bool{
+		`{"groups":["staff"]}`: false, `{}`: false, `{"_claim_names":{"groups":"src1"}}`: true, `{"_claim_names":{"address":"src1"}}`: false,
+		`{"groups":["staff"],"_claim_names":{"groups":"src1"}}`: false, `{"_claim_names":7}`: false,
+	} {
+		var claims map[string]any
+		if err := json.Unmarshal([]byte(text), &claims); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.person("1", claims); (err != nil) != refused {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
