@@ -303,6 +303,30 @@ func TestGenericPackages(t *testing.T) {
 	})
 }
 
+// TestMissingPackageContent uploads content again that the object store has lost: packages
+// with this content can be downloaded again.
+func TestMissingPackageContent(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		var p struct{ ID int64 }
+		s.Check(t, apptest.Call{Do: "POST /projects", As: alice, JSON: `{"path":"p"}`, Status: 201}).JSON(t, &p)
+		at := fmt.Sprintf("/projects/%d/packages/generic/tool/", p.ID)
+		for _, version := range []string{"1.0", "1.1"} {
+			for info := range s.Blobs.List(t.Context(), "packages/") {
+				if err := s.Blobs.Delete(t.Context(), info.Key); err != nil {
+					t.Fatal(err)
+				}
+			}
+			wantRaw(t, s, "PUT "+at+version+"/tool.bin", private(alice), "content", 201)
+			s.Settled(t)
+		}
+		for _, version := range []string{"1.0", "1.1"} {
+			s.Check(t, apptest.Call{Do: "GET " + at + version + "/tool.bin", As: alice, Status: 200, Text: "content"})
+		}
+	})
+}
+
 func TestNPMPackages(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

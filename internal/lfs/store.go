@@ -251,6 +251,11 @@ func deleteUpload(ctx context.Context, q db.Q, blob string) error {
 	return db.ExecOne(ctx, q, `DELETE FROM lfs_uploads WHERE blob = ?`, blob)
 }
 
+// deleteUploads returns the keys of the uploads that it deleted.
+func deleteUploads(ctx context.Context, tx *db.Tx, keys []string) ([]string, error) {
+	return db.All(ctx, tx, db.Value[string], `DELETE FROM lfs_uploads WHERE blob IN `+db.In(len(keys))+` RETURNING blob`, db.Any(keys)...)
+}
+
 func findUploads(ctx context.Context, q db.Q, before time.Time, limit int) ([]string, error) {
 	return db.All(ctx, q, db.Value[string], `SELECT blob FROM lfs_uploads WHERE created_at < ? ORDER BY created_at, blob LIMIT ?`, before, limit)
 }

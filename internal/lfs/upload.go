@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"svc/internal/blob"
+	"svc/internal/blob/removal"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
@@ -89,7 +91,7 @@ func (s *Service) Put(ctx context.Context, p *project.Project, o Pointer, conten
 		return fmt.Errorf("begin LFS upload: %w", err)
 	}
 	if _, err := s.Blobs.Put(ctx, key, checked, blob.Options{Size: o.Size}); err != nil {
-		return errors.Join(fmt.Errorf("store LFS object: %w", err), s.drop(context.WithoutCancel(ctx), key))
+		return errors.Join(fmt.Errorf("store LFS object: %w", err), s.drop(ctx, key))
 	}
 	return s.add(ctx, p, object{oid: o.OID, size: o.Size, blob: key, createdAt: s.Now()})
 }
@@ -134,23 +136,31 @@ func (s *Service) add(ctx context.Context, p *project.Project, o object) error {
 	if err != nil {
 		err = fmt.Errorf("add LFS object to project %d: %w", p.ID, err)
 		if o.id == 0 {
-			err = errors.Join(err, s.drop(context.WithoutCancel(ctx), o.blob))
+			err = errors.Join(err, s.drop(ctx, o.blob))
 		}
 		return err
 	}
 	if spare != "" {
-		return s.drop(context.WithoutCancel(ctx), spare)
+		return s.drop(ctx, spare)
 	}
 	return nil
 }
 
-// drop removes content that does not belong to an object.
-func (s *Service) drop(ctx context.Context, key string) error {
-	if err := s.Blobs.Delete(ctx, key); err != nil {
-		return fmt.Errorf("remove %s: %w", key, err)
-	}
-	if err := deleteUpload(ctx, s.DB, key); err != nil && !errors.Is(err, db.ErrNoRows) {
-		return fmt.Errorf("remove %s: %w", key, err)
+// drop removes the content of uploads in background jobs, unless it belongs to an object:
+// after the error of a commit, that is unknown. It works after the request has ended.
+func (s *Service) drop(ctx context.Context, keys ...string) error {
+	ctx = context.WithoutCancel(ctx)
+	for part := range slices.Chunk(keys, inStatement) {
+		err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+			gone, err := deleteUploads(ctx, tx, part) // waits for a transaction that adds an object
+			if err != nil {
+				return err
+			}
+			return removal.Add(ctx, s.Queue, tx, gone...)
+		})
+		if err != nil {
+			return fmt.Errorf("remove LFS uploads: %w", err)
+		}
 	}
 	return nil
 }
@@ -222,7 +232,7 @@ func (s *Service) accept(ctx context.Context, p *project.Project, o Pointer, u u
 		return fmt.Errorf("begin LFS upload: %w", err)
 	}
 	if err := s.Blobs.Copy(ctx, content.Info, key); err != nil {
-		return errors.Join(fmt.Errorf("store LFS object: %w", err), s.drop(context.WithoutCancel(ctx), key))
+		return errors.Join(fmt.Errorf("store LFS object: %w", err), s.drop(ctx, key))
 	}
 	if err := s.add(ctx, p, object{oid: o.OID, size: o.Size, blob: key, createdAt: s.Now()}); err != nil {
 		return err

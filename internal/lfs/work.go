@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"svc/internal/actor"
+	"svc/internal/blob/removal"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/git"
@@ -65,10 +66,8 @@ func (s *Service) Sweep(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("sweep LFS uploads: %w", err)
 		}
-		for _, key := range left {
-			if err := s.drop(ctx, key); err != nil {
-				return err
-			}
+		if err := s.drop(ctx, left...); err != nil {
+			return err
 		}
 		if len(left) < inSweep {
 			break
@@ -186,8 +185,8 @@ func (s *Service) SweepObjects(ctx context.Context) error {
 	}
 }
 
-// removeUnheld deletes those of the objects that have no references, and then their
-// content.
+// removeUnheld deletes those of the objects that have no references, and adds background
+// jobs that remove their content.
 func (s *Service) removeUnheld(ctx context.Context, list []object) error {
 	ids := make([]int64, len(list))
 	for i, o := range list {
@@ -201,23 +200,19 @@ func (s *Service) removeUnheld(ctx context.Context, list []object) error {
 		if used[o.id] {
 			continue
 		}
-		gone := false
 		err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 			if err := tx.Lock(ctx, "lfs_objects", o.id); err != nil {
 				return err
 			}
 			now, err := linked(ctx, tx, []int64{o.id})
-			if gone = err == nil && !now[o.id]; !gone {
+			if err != nil || now[o.id] {
 				return err
 			}
 			if err := deleteObject(ctx, tx, o.id); err != nil {
 				return err
 			}
-			return insertUpload(ctx, tx, upload{blob: o.blob, createdAt: s.Now().Add(-uploadTime)}) // so that a sweep removes it after a crash
+			return removal.Add(ctx, s.Queue, tx, o.blob)
 		})
-		if err == nil && gone {
-			err = s.drop(ctx, o.blob)
-		}
 		if err != nil {
 			return err
 		}

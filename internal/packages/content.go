@@ -28,6 +28,9 @@ type content struct {
 	md5          string
 	sha512Base64 string
 	blob         string
+	// missing is the key of the stored content with the same digest, if the object store
+	// has lost it.
+	missing string
 }
 
 // uploadTime is the maximum duration of an upload.
@@ -53,7 +56,29 @@ func (s *Service) store(ctx context.Context, from io.Reader, megabytes int) (*co
 	c.size = size
 	c.sha256, c.sha1, c.md5 = hex.EncodeToString(sum(0)), hex.EncodeToString(sum(1)), hex.EncodeToString(sum(2))
 	c.sha512Base64 = base64.StdEncoding.EncodeToString(sum(3))
+	if c.missing, err = s.findMissing(ctx, c.sha256); err != nil {
+		return nil, errors.Join(err, s.drop(ctx, c))
+	}
 	return c, nil
+}
+
+// findMissing returns the key of the stored content with a digest if the object store does
+// not have it: an upload of the same content then replaces it. Otherwise it is empty.
+func (s *Service) findMissing(ctx context.Context, sha256 string) (string, error) {
+	key, err := findBlob(ctx, s.DB, sha256)
+	if errors.Is(err, db.ErrNoRows) {
+		return "", nil
+	}
+	if err == nil {
+		_, err = s.Blobs.Stat(ctx, key)
+	}
+	if errs.Is(err, errs.KindNotFound) {
+		return key, nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("find stored content: %w", err)
+	}
+	return "", nil
 }
 
 // newKey returns a new key. Keys are spread over directories, because a store on
@@ -63,16 +88,27 @@ func newKey() string {
 	return "packages/" + name[:2] + "/" + name[2:4] + "/" + name
 }
 
-// drop removes an upload that gets no row. It works after the request has ended.
+// drop removes an upload in a background job, unless it got a row: after the error of a
+// commit, that is unknown. It works after the request has ended.
 func (s *Service) drop(ctx context.Context, c *content) error {
 	if c == nil {
 		return nil
 	}
 	ctx = context.WithoutCancel(ctx)
-	if err := s.Blobs.Delete(ctx, c.blob); err != nil {
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		err := deleteUpload(ctx, tx, c.blob) // waits for a transaction that takes the upload
+		if errors.Is(err, db.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return s.Queue.Add(ctx, tx, removeWork{Keys: []string{c.blob}})
+	})
+	if err != nil {
 		return fmt.Errorf("remove %s: %w", c.blob, err)
 	}
-	return deleteUpload(ctx, s.DB, c.blob)
+	return nil
 }
 
 // keep returns the ID of the row of an upload, in the transaction of the file that
@@ -85,6 +121,9 @@ func (s *Service) keep(ctx context.Context, tx *db.Tx, c *content) (int64, error
 	id, stored, err := upsertBlob(ctx, tx, c, s.Now())
 	if err != nil {
 		return 0, err
+	}
+	if stored != c.blob && stored == c.missing {
+		return id, replaceBlob(ctx, tx, id, c.blob)
 	}
 	if stored != c.blob {
 		return id, s.Queue.Add(ctx, tx, removeWork{Keys: []string{c.blob}})

@@ -266,16 +266,16 @@ func insertUpload(ctx context.Context, q db.Q, blob string, at time.Time) error 
 // takeUpload ends an upload whose content gets a row. Conflict if it took so long
 // that the content was removed.
 func takeUpload(ctx context.Context, tx *db.Tx, blob string) error {
-	err := db.ExecOne(ctx, tx, `DELETE FROM package_uploads WHERE blob = ?`, blob)
+	err := deleteUpload(ctx, tx, blob)
 	if errors.Is(err, db.ErrNoRows) {
 		return errs.Conflict("The upload took too long")
 	}
 	return err
 }
 
-func deleteUpload(ctx context.Context, q db.Q, blob string) error {
-	_, err := q.ExecContext(ctx, `DELETE FROM package_uploads WHERE blob = ?`, blob)
-	return err
+// deleteUpload returns db.ErrNoRows if the upload was taken or removed.
+func deleteUpload(ctx context.Context, tx *db.Tx, blob string) error {
+	return db.ExecOne(ctx, tx, `DELETE FROM package_uploads WHERE blob = ?`, blob)
 }
 
 func findUploads(ctx context.Context, q db.Q, before time.Time, limit int) ([]string, error) {
@@ -289,6 +289,16 @@ func upsertBlob(ctx context.Context, tx *db.Tx, c *content, at time.Time) (id in
 		INSERT INTO package_blobs (sha256, sha1, md5, size, blob, created_at) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (sha256) DO UPDATE SET released_at = NULL RETURNING id, blob`, c.sha256, c.sha1, c.md5, c.size, c.blob, at).Scan(&id, &blob)
 	return id, blob, err
+}
+
+// findBlob returns the key of the content with a digest.
+func findBlob(ctx context.Context, q db.Q, sha256 string) (blob string, err error) {
+	err = q.QueryRowContext(ctx, `SELECT blob FROM package_blobs WHERE sha256 = ?`, sha256).Scan(&blob)
+	return blob, err
+}
+
+func replaceBlob(ctx context.Context, tx *db.Tx, id int64, blob string) error {
+	return db.ExecOne(ctx, tx, `UPDATE package_blobs SET blob = ? WHERE id = ?`, blob, id)
 }
 
 func releasePackage(ctx context.Context, tx *db.Tx, packageID int64, at time.Time) error {

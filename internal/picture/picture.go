@@ -97,6 +97,14 @@ func (s Store) Drop(ctx context.Context, id int64, name string) {
 	}
 }
 
+// DropUnsaved is Drop for a new picture that was not saved because of an error. The picture
+// is kept if the error leaves open whether it was saved, as that of a commit does.
+func (s Store) DropUnsaved(ctx context.Context, id int64, name string, err error) {
+	if errs.IsRefusal(err) {
+		s.Drop(ctx, id, name)
+	}
+}
+
 // Replace stores a file and calls save with its name, or with an empty name if
 // remove is set. save returns the name of the previous file, which is deleted.
 // Without a file and remove it does nothing.
@@ -115,7 +123,7 @@ func (s Store) Replace(ctx context.Context, id int64, f *File, remove bool, save
 	}
 	was, err := save(name)
 	if err != nil {
-		s.Drop(ctx, id, name)
+		s.DropUnsaved(ctx, id, name, err)
 		return err
 	}
 	if was != name {

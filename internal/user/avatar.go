@@ -63,7 +63,7 @@ func (s *Service) storeAvatar(ctx context.Context, by actor.Actor, userID int64,
 		return err
 	}
 	if err := s.replaceAvatar(ctx, by, userID, name); err != nil {
-		s.avatars().Drop(ctx, userID, name)
+		s.avatars().DropUnsaved(ctx, userID, name, err)
 		return err
 	}
 	return nil

@@ -45,20 +45,20 @@ func (s *Service) indexArchive(ctx context.Context, file *File) (*File, error) {
 	cause := <-written
 	if limit, ok := errors.AsType[*archive.LimitError](cause); ok {
 		// The key may hold a part of the index.
-		if err := s.dropUpload(context.WithoutCancel(ctx), index.blob); err != nil {
+		if err := s.dropUploads(ctx, index.blob); err != nil {
 			return nil, err
 		}
 		index.blob = newKey(file.JobID, file.ProjectID, Metadata)
 		return index, s.put(ctx, index, strings.NewReader(noIndex+limit.Reason))
 	}
 	if errors.Is(cause, zip.ErrFormat) {
-		return nil, s.dropUpload(context.WithoutCancel(ctx), index.blob)
+		return nil, s.dropUploads(ctx, index.blob)
 	}
 	if cause != nil && !errors.Is(cause, io.ErrClosedPipe) {
 		err = cause
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("index archive: %w", err), s.dropUpload(context.WithoutCancel(ctx), index.blob))
+		return nil, errors.Join(fmt.Errorf("index archive: %w", err), s.dropUploads(ctx, index.blob))
 	}
 	return index, nil
 }
@@ -126,7 +126,7 @@ func (s *Service) replaceIndex(ctx context.Context, file, old *File) (*File, err
 		return insertUpload(ctx, tx, old.blob, s.Now().Add(-uploadTime)) // so that it is removed
 	})
 	if errors.Is(err, db.ErrNoRows) { // another request was faster
-		if err := s.dropUpload(ctx, index.blob); err != nil {
+		if err := s.dropUploads(ctx, index.blob); err != nil {
 			return nil, err
 		}
 		return find(ctx, s.DB, file.JobID, Metadata)

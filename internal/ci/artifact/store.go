@@ -83,10 +83,9 @@ func deleteUpload(ctx context.Context, tx *db.Tx, blob string) error {
 	return err
 }
 
-// forgetUpload ends an upload whose file was removed.
-func forgetUpload(ctx context.Context, q db.Q, blob string) error {
-	_, err := q.ExecContext(ctx, `DELETE FROM job_uploads WHERE blob = ?`, blob)
-	return err
+// deleteUploads returns the keys of the uploads that it deleted.
+func deleteUploads(ctx context.Context, tx *db.Tx, keys []string) ([]string, error) {
+	return db.All(ctx, tx, db.Value[string], `DELETE FROM job_uploads WHERE blob IN `+db.In(len(keys))+` RETURNING blob`, db.Any(keys)...)
 }
 
 // findUploads returns the keys of uploads that began before a time.

@@ -96,7 +96,7 @@ func (s *Service) addIndex(ctx context.Context, file *File) (*File, error) {
 		return insert(ctx, tx, index)
 	})
 	if db.IsUnique(err, "job_artifacts_job_id_kind") { // another request was faster
-		if err := s.dropUpload(ctx, index.blob); err != nil {
+		if err := s.dropUploads(ctx, index.blob); err != nil {
 			return nil, err
 		}
 		return find(ctx, s.DB, file.JobID, testCases)

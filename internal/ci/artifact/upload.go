@@ -61,10 +61,10 @@ func (s *Service) Add(ctx context.Context, jobID, projectID int64, u Upload) (*F
 		err = s.save(ctx, files...)
 	}
 	if errors.Is(err, errSame) {
-		return a, s.dropBlobs(ctx, files)
+		return a, s.dropFiles(ctx, files)
 	}
 	if err != nil {
-		return nil, errors.Join(err, s.dropBlobs(context.WithoutCancel(ctx), files))
+		return nil, errors.Join(err, s.dropFiles(ctx, files))
 	}
 	return a, nil
 }
@@ -80,20 +80,34 @@ func (s *Service) index(ctx context.Context, a *File) (*File, error) {
 	return nil, nil
 }
 
-// dropBlobs removes files without a row.
-func (s *Service) dropBlobs(ctx context.Context, files []*File) error {
-	var faults []error
-	for _, a := range files {
-		faults = append(faults, s.dropUpload(ctx, a.blob))
+// dropFiles is dropUploads for uploaded files.
+func (s *Service) dropFiles(ctx context.Context, files []*File) error {
+	keys := make([]string, len(files))
+	for i, a := range files {
+		keys[i] = a.blob
 	}
-	return errors.Join(faults...)
+	return s.dropUploads(ctx, keys...)
 }
 
-func (s *Service) dropUpload(ctx context.Context, blob string) error {
-	if err := s.Blobs.Delete(ctx, blob); err != nil {
-		return fmt.Errorf("remove %s: %w", blob, err)
+// dropUploads removes the files of uploads in a background job, except for those that got
+// a row: after the error of a commit, that is unknown. It works after the request has
+// ended.
+func (s *Service) dropUploads(ctx context.Context, keys ...string) error {
+	if len(keys) == 0 {
+		return nil
 	}
-	return forgetUpload(ctx, s.DB, blob)
+	ctx = context.WithoutCancel(ctx)
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		gone, err := deleteUploads(ctx, tx, keys) // waits for a transaction that saves the files
+		if err != nil || len(gone) == 0 {
+			return err
+		}
+		return s.Queue.Add(ctx, tx, blobsWork{Keys: gone})
+	})
+	if err != nil {
+		return fmt.Errorf("remove uploads: %w", err)
+	}
+	return nil
 }
 
 // uploadTime is the maximum duration of an upload.
@@ -105,12 +119,7 @@ func (s *Service) sweepUploads(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("sweep uploads: %w", err)
 	}
-	for _, blob := range left {
-		if err := s.dropUpload(ctx, blob); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.dropUploads(ctx, left...)
 }
 
 func (s *Service) newFile(ctx context.Context, jobID, projectID int64, u *Upload) (*File, error) {

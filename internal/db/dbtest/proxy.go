@@ -7,7 +7,9 @@ import (
 	"net/url"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -25,6 +27,7 @@ type Proxy struct {
 	mu      sync.Mutex
 	wake    *sync.Cond
 	stalled string // application whose connections are silent
+	losing  string // part of a statement of the transaction that loses the reply to its commit
 	away    bool
 	refused int
 	ended   bool
@@ -88,6 +91,17 @@ func (p *Proxy) GoAway() {
 
 // ComeBack ends GoAway.
 func (p *Proxy) ComeBack() { p.change(func() { p.away = false }) }
+
+// LoseCommit closes the connection of the next transaction that runs a statement with a text
+// when the server replies to its commit: the client does not learn that it succeeded.
+func (p *Proxy) LoseCommit(text string) { p.change(func() { p.losing = text }) }
+
+// CommitLost reports whether the transaction of LoseCommit was committed.
+func (p *Proxy) CommitLost() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.losing == ""
+}
 
 func (p *Proxy) change(f func()) {
 	p.mu.Lock()
@@ -158,8 +172,9 @@ func (p *Proxy) forward(client net.Conn) {
 		return
 	}
 	var back sync.WaitGroup
-	back.Go(func() { p.copy(client, server, name) })
-	p.copy(server, client, name)
+	watched := &watch{p: p, statements: map[string]string{}}
+	back.Go(func() { p.copy(client, server, name, watched.reply) })
+	p.copy(server, client, name, watched.request)
 	back.Wait()
 }
 
@@ -173,8 +188,59 @@ func application(startup []byte) string {
 	return string(name)
 }
 
-// copy forwards one direction until it ends, then closes the other one too.
-func (p *Proxy) copy(to, from net.Conn, name string) {
+// watch looks for the transaction of LoseCommit in a connection.
+type watch struct {
+	p          *Proxy
+	unread     []byte            // the beginning of a message
+	statements map[string]string // prepared statements by name
+	with       bool              // the transaction has a statement with the text
+	cut        atomic.Bool
+}
+
+// request reads what the client sends: messages of a type, a length and a body.
+func (w *watch) request(content []byte) bool {
+	w.unread = append(w.unread, content...)
+	for len(w.unread) >= 5 {
+		size := 1 + int(binary.BigEndian.Uint32(w.unread[1:5]))
+		if len(w.unread) < size {
+			break
+		}
+		w.message(w.unread[0], string(w.unread[5:size]))
+		w.unread = w.unread[size:]
+	}
+	return true
+}
+
+func (w *watch) message(kind byte, body string) {
+	first, rest, _ := strings.Cut(body, "\x00")
+	second, _, _ := strings.Cut(rest, "\x00")
+	statement := ""
+	switch kind {
+	case 'Q': // query
+		statement = first
+	case 'P': // prepare a statement with a name
+		w.statements[first] = second
+	case 'B': // run the statement of a name
+		statement = w.statements[second]
+	}
+	w.p.mu.Lock()
+	defer w.p.mu.Unlock()
+	switch {
+	case strings.HasPrefix(statement, "begin"), statement == "rollback":
+		w.with = false
+	case w.p.losing != "" && strings.Contains(statement, w.p.losing):
+		w.with = true
+	case statement == "commit" && w.with:
+		w.p.losing = ""
+		w.cut.Store(true)
+	}
+}
+
+// reply reports whether a reply of the server may be forwarded.
+func (w *watch) reply([]byte) bool { return !w.cut.Load() }
+
+// copy forwards one direction until it ends or pass refuses, then closes the other one too.
+func (p *Proxy) copy(to, from net.Conn, name string, pass func([]byte) bool) {
 	defer to.Close()
 	defer from.Close()
 	buf := make([]byte, 32<<10)
@@ -185,6 +251,9 @@ func (p *Proxy) copy(to, from net.Conn, name string) {
 			p.wake.Wait()
 		}
 		p.mu.Unlock()
+		if !pass(buf[:n]) {
+			return
+		}
 		if _, failed := to.Write(buf[:n]); err != nil || failed != nil {
 			return
 		}

@@ -1,0 +1,103 @@
+package api_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"svc/internal/actor"
+	"svc/internal/app/apptest"
+	"svc/internal/db/dbtest"
+	"svc/internal/errs"
+	"svc/internal/lfs"
+	"svc/internal/project"
+)
+
+// TestLostCommits stores files when the connection to the database is lost after the commit:
+// the response is an error, but the files are kept, and another attempt succeeds.
+func TestLostCommits(t *testing.T) {
+	t.Parallel()
+	dbtest.EachProxy(t, func(t *testing.T, proxy *dbtest.Proxy) {
+		s := apptest.Start(t, proxy.Source)
+		b := newBench(t, s, withArtifacts)
+		lose := func(statement string, request func() int) {
+			t.Helper()
+			proxy.LoseCommit(statement)
+			if status := request(); status != http.StatusServiceUnavailable || !proxy.CommitLost() {
+				t.Errorf("%s: status %d, connection lost: %t", statement, status, proxy.CommitLost())
+			}
+			s.Settled(t)
+		}
+
+		at := b.at("/packages/generic/tool/1.0/tool.bin")
+		put := func() int {
+			return sendRaw(t, s, "PUT "+at, private(b.owner), strings.NewReader("content of the package")).Status
+		}
+		lose("INSERT INTO package_blobs", put)
+		if status := put(); status != http.StatusCreated {
+			t.Errorf("second attempt: %d", status)
+		}
+		s.Settled(t)
+		if got := s.Check(t, apptest.Call{Do: "GET " + at, As: b.owner, Status: 200}); string(got.Body) != "content of the package" {
+			t.Errorf("package: %q", got.Body)
+		}
+
+		p, err := s.Projects.Require(t.Context(), actor.System(), project.RefTo(b.project), project.NoAccess)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const large = "content of the object"
+		sum := sha256.Sum256([]byte(large))
+		o := lfs.Pointer{OID: hex.EncodeToString(sum[:]), Size: int64(len(large))}
+		lose("INSERT INTO lfs_objects", func() int {
+			if err := s.LFS.Put(t.Context(), p, o, strings.NewReader(large)); errs.Is(err, errs.KindUnavailable) {
+				return http.StatusServiceUnavailable
+			}
+			return http.StatusOK
+		})
+		answers, err := s.LFS.Batch(t.Context(), actor.System(), p, lfs.Upload, []lfs.Pointer{o})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answers[0].Transfer {
+			if err := s.LFS.Put(t.Context(), p, o, strings.NewReader(large)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		object, err := s.LFS.Open(t.Context(), p, o.OID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(object); string(got) != large || err != nil {
+			t.Errorf("LFS object: %q, %v", got, err)
+		}
+		if err := object.Close(); err != nil {
+			t.Error(err)
+		}
+
+		b.pipeline(b.project)
+		j := b.run()
+		archive := zipped(t, map[string]string{"out/a.txt": "A"})
+		lose("INSERT INTO job_artifacts", func() int {
+			return b.upload(j, "artifact_type=archive&artifact_format=zip", archive, http.StatusServiceUnavailable).Status
+		})
+		b.upload(j, "artifact_type=archive&artifact_format=zip", archive, 201)
+		s.Settled(t)
+		if got := s.Check(t, apptest.Call{Do: "GET " + b.at("/jobs/%d/artifacts/out/a.txt", j.ID), As: b.owner, Status: 200}); string(got.Body) != "A" {
+			t.Errorf("artifact: %q", got.Body)
+		}
+
+		body, kind := multipartBody(t, "me.png", picture(t))
+		lose("UPDATE users", func() int {
+			return sendRaw(t, s, "PUT /user/avatar", map[string]string{"Private-Token": b.owner, "Content-Type": kind}, body).Status
+		})
+		var u struct {
+			Avatar string `json:"avatar_url"`
+		}
+		s.Check(t, apptest.Call{Do: "GET /user", As: b.owner, Status: 200}).JSON(t, &u)
+		s.Check(t, apptest.Call{Do: "GET /" + strings.TrimPrefix(u.Avatar, s.URL), Status: 200})
+	})
+}
