@@ -191,6 +191,70 @@ func TestLFSObjects(t *testing.T) {
 	})
 }
 
+// TestLFSOfMergeRequests checks that the objects of merge requests of others do not use up
+// the size limit of the target project.
+func TestLFSOfMergeRequests(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		s.Check(t, apptest.Call{Do: "POST /projects", As: alice, Status: 201, JSON: `{"name":"p","visibility":"public","initialize_with_readme":true}`})
+		find := func(path string) *project.Project {
+			t.Helper()
+			p, err := s.Projects.Require(t.Context(), actor.System(), project.Ref(path), project.NoAccess)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p
+		}
+		has := func(path string, o lfs.Pointer) bool {
+			t.Helper()
+			yes, err := s.LFS.Has(t.Context(), find(path), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return yes
+		}
+		s.Check(t, apptest.Call{Do: "PUT /application/settings", As: apptest.RootToken, Status: 200, JSON: `{"repository_size_limit":1}`})
+		offered, tokens := map[string]lfs.Pointer{}, map[string]string{}
+		authors := []string{"bob", "carol"}
+		for _, user := range authors {
+			_, tokens[user] = s.User(t, user)
+			s.Check(t, apptest.Call{Do: "POST /projects/alice%2Fp/fork", As: tokens[user], Status: 201, JSON: `{}`})
+		}
+		s.Settled(t)
+		for _, user := range authors {
+			token := tokens[user]
+			content := strings.Repeat(user+" ", 700<<10/(len(user)+1))
+			sum := sha256.Sum256([]byte(content))
+			o := lfs.Pointer{OID: hex.EncodeToString(sum[:]), Size: int64(len(content))}
+			if err := s.LFS.Put(t.Context(), find(user+"/p"), o, strings.NewReader(content)); err != nil {
+				t.Fatal(err)
+			}
+			offered[user] = o
+			s.Table(t, []apptest.Call{
+				{Do: "POST /projects/" + user + "%2Fp/repository/files/" + user + ".bin", As: token, Status: 201,
+					JSON: fmt.Sprintf(`{"branch":"mine","start_branch":"main","commit_message":"m","content":"version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize %d\n"}`, o.OID, o.Size)},
+				{Do: "POST /projects/" + user + "%2Fp/merge_requests", As: token, Status: 201,
+					JSON: fmt.Sprintf(`{"source_branch":"mine","target_branch":"main","title":"t","target_project_id":%d}`, find("alice/p").ID)},
+			})
+			s.Settled(t)
+		}
+		if !has("alice/p", offered["bob"]) || has("alice/p", offered["carol"]) {
+			t.Errorf("the target has the first object: %t, the second: %t", has("alice/p", offered["bob"]), has("alice/p", offered["carol"]))
+		}
+		s.Table(t, []apptest.Call{
+			{Do: "POST /projects/alice%2Fp/repository/files/more.txt", As: alice, Status: 201, JSON: `{"branch":"main","commit_message":"m","content":"more"}`},
+			{Do: "PUT /projects/alice%2Fp/merge_requests/1/merge", As: alice, Status: 200},
+			{Do: "PUT /projects/alice%2Fp/merge_requests/2/merge", As: alice, Status: 413},
+			{Do: "PUT /application/settings", As: apptest.RootToken, Status: 200, JSON: `{"repository_size_limit":2}`},
+			{Do: "PUT /projects/alice%2Fp/merge_requests/2/merge", As: alice, Status: 200},
+		})
+		if !has("alice/p", offered["carol"]) {
+			t.Error("the target does not have the object of a merged commit")
+		}
+	})
+}
+
 func untar(t *testing.T, archive []byte) map[string]string {
 	t.Helper()
 	files := map[string]string{}

@@ -269,10 +269,23 @@ func (s *Service) Merging(ctx context.Context, m *merge.MergeRequest) error {
 	if err != nil || !some {
 		return err
 	}
-	return s.linkRequest(ctx, requestWork{m.ProjectID, *m.SourceProjectID, m.Head, m.Version.Start})
+	return s.addRequest(ctx, requestWork{m.ProjectID, *m.SourceProjectID, m.Head, m.Version.Start}, true)
 }
 
+// linkRequest is the handler of requestWork.
 func (s *Service) linkRequest(ctx context.Context, w requestWork) error {
+	return s.addRequest(ctx, w, false)
+}
+
+// requestShare is the share of the size limit of a project, in percent, up to which objects
+// are added before a merge request is merged: authors who may not push to the project must
+// not use up the space of those who may.
+const requestShare = 90
+
+// addRequest adds the objects of a merge request to its target project. If the request is
+// being merged, it returns TooLarge if they exceed the size limit; otherwise it skips
+// objects for which there is no space.
+func (s *Service) addRequest(ctx context.Context, w requestWork, merging bool) error {
 	p, err := s.Projects.Require(ctx, actor.System(), project.RefTo(w.TargetID), project.NoAccess)
 	if err != nil {
 		return err // deleted in the meantime
@@ -299,7 +312,35 @@ func (s *Service) linkRequest(ctx context.Context, w requestWork) error {
 	if err != nil {
 		return err
 	}
-	for part := range slices.Chunk(slices.Collect(maps.Values(have)), inBatch) {
+	there, err := findHeld(ctx, s.DB, p.ID, keys(have))
+	if err != nil {
+		return err
+	}
+	l, err := s.limitsOf(ctx, p)
+	if err != nil {
+		return err
+	}
+	l.object = 0 // the objects are stored already
+	if !merging {
+		l.quota = l.quota / 100 * requestShare
+	}
+	var fit []held
+	for _, oid := range keys(have) {
+		h := have[oid]
+		if _, ok := there[oid]; !ok {
+			if err := l.take(h.size); err != nil {
+				if merging {
+					return err
+				}
+				continue
+			}
+		}
+		fit = append(fit, h)
+	}
+	if skipped := len(have) - len(fit); skipped > 0 {
+		s.Log.InfoContext(ctx, "skipped LFS objects of a merge request over the size limit", "project", p.ID, "objects", skipped)
+	}
+	for part := range slices.Chunk(fit, inBatch) {
 		err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 			for _, h := range part {
 				if err := link(ctx, tx, p.ID, object{id: h.id, size: h.size}, s.Now()); err != nil {
