@@ -473,6 +473,56 @@ func TestNPMPackages(t *testing.T) {
 	})
 }
 
+// TestNPMTagsOfRevisions sends documents of protected packages that move tags.
+func TestNPMTagsOfRevisions(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		bobID, bob := s.User(t, "bob")
+		var p struct{ ID int64 }
+		s.Check(t, apptest.Call{Do: "POST /projects", As: alice, JSON: `{"path":"p"}`, Status: 201}).JSON(t, &p)
+		at := fmt.Sprintf("/projects/%d", p.ID)
+		name := at + "/packages/npm/lib"
+		owner := map[string]string{"Authorization": "Bearer " + alice, "Content-Type": "application/json"}
+		maintainer := map[string]string{"Authorization": "Bearer " + bob, "Content-Type": "application/json"}
+		for version, tag := range map[string]string{"0.0.1": "old", "0.0.2": "beta", "1.0.0": "latest"} {
+			wantRaw(t, s, "PUT "+name, owner, npmDocument("lib", version, tag, version, nil), 200)
+		}
+		s.Table(t, []apptest.Call{
+			{Do: "POST " + at + "/members", As: alice, Status: 201, JSON: fmt.Sprintf(`{"user_id":%d,"access_level":40}`, bobID)},
+			{Do: "POST " + at + "/packages/protection/rules", As: alice, Status: 201,
+				JSON: `{"package_name_pattern":"lib","package_type":"npm","minimum_access_level_for_push":"owner"}`},
+		})
+		// send sends the document of the package after a change.
+		send := func(as map[string]string, status int, change func(versions, tags map[string]any)) {
+			t.Helper()
+			var doc map[string]any
+			s.Check(t, apptest.Call{Do: "GET " + name + "?write=true", As: alice, Status: 200}).JSON(t, &doc)
+			change(doc["versions"].(map[string]any), doc["dist-tags"].(map[string]any))
+			text, err := json.Marshal(doc)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantRaw(t, s, "PUT "+name+"/-rev/"+doc["_rev"].(string), as, string(text), status)
+		}
+		want := func(tags string) {
+			t.Helper()
+			s.Check(t, apptest.Call{Do: "GET " + name, As: alice, Status: 200, Want: `{"dist-tags":` + tags + `}`})
+		}
+		move := func(_, tags map[string]any) { tags["latest"] = "0.0.2" }
+		send(maintainer, 403, move)
+		want(`{"latest":"1.0.0","beta":"0.0.2","old":"0.0.1"}`)
+		send(maintainer, 200, func(_, _ map[string]any) {})
+		send(maintainer, 200, func(versions, tags map[string]any) {
+			delete(versions, "0.0.1")
+			tags["latest"], tags["old"], tags["new"] = "0.0.2", "1.0.0", "1.0.0"
+		})
+		want(`{"latest":"1.0.0","beta":"0.0.2","old":"1.0.0"}`)
+		send(owner, 200, move)
+		want(`{"latest":"0.0.2","beta":"0.0.2","old":"1.0.0"}`)
+	})
+}
+
 // endless is an infinite reader of one byte.
 type endless byte
 

@@ -428,7 +428,9 @@ func (s *Service) changeTags(ctx context.Context, by actor.Actor, p *project.Pro
 
 // UnpublishNPM deletes versions of an npm package: all, or those that are missing from
 // the document that the client sends. The actor must be allowed to delete the package.
-// NotFound; Forbidden; Conflict if the package has changed since the client read it.
+// Tags of deleted versions are moved as the document says. If no version is missing, all
+// tags are, for which the actor must be allowed to publish the package. NotFound; Forbidden;
+// Conflict if the package has changed since the client read it.
 func (s *Service) UnpublishNPM(ctx context.Context, by actor.Actor, ref project.Ref, name, rev string, body io.Reader) error {
 	p, err := s.remove(ctx, by, ref)
 	if err != nil {
@@ -470,13 +472,30 @@ func (s *Service) UnpublishNPM(ctx context.Context, by actor.Actor, ref project.
 	if err != nil {
 		return err
 	}
+	deleted := map[string]bool{}
+	for _, k := range gone {
+		deleted[k.Version] = true
+	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		before, err := tagsNamed(ctx, tx, []int64{p.ID}, name)
+		if err != nil {
+			return err
+		}
+		move := maps.Clone(tags)
+		maps.DeleteFunc(move, func(tag, version string) bool {
+			return before[tag] == version || len(gone) > 0 && !deleted[before[tag]]
+		})
+		if len(gone) == 0 && len(move) > 0 {
+			if err := s.mayPush(ctx, tx, by, p, NPM, name); err != nil {
+				return err
+			}
+		}
 		for _, k := range gone {
 			if err := s.deletePackage(ctx, tx, by, p, k); err != nil {
 				return err
 			}
 		}
-		return s.moveTags(ctx, tx, p, name, tags)
+		return s.moveTags(ctx, tx, p, name, move)
 	})
 	if err != nil {
 		return fmt.Errorf("unpublish npm package: %w", err)
@@ -484,7 +503,7 @@ func (s *Service) UnpublishNPM(ctx context.Context, by actor.Actor, ref project.
 	return nil
 }
 
-// moveTags sets the tags of a document that remain after versions were deleted.
+// moveTags sets tags of a document to versions that exist.
 func (s *Service) moveTags(ctx context.Context, tx *db.Tx, p *project.Project, name string, tags map[string]string) error {
 	for _, tag := range slices.Sorted(maps.Keys(tags)) {
 		if npm.CheckTag(tag) != nil {
