@@ -51,7 +51,10 @@ const (
 	maxLogged   = 64 << 10 // of a rendered request body in the log
 	maxBacklog  = 10_000
 	keepLog     = 1000
-	keepTime    = 7 * 24 * time.Hour
+	// maxSize is the maximum size of the payloads of a queue, and of a delivery log.
+	maxSize  = 256 << 20
+	sizeTime = 5 * time.Minute // the interval at which sizes are checked
+	keepTime = 7 * 24 * time.Hour
 )
 
 // Delivery is one event for one hook. It is either waiting, or a row of the delivery log.
@@ -536,6 +539,36 @@ func (s *Service) Expire(ctx context.Context) error {
 			if n < batch {
 				break
 			}
+		}
+	}
+	return nil
+}
+
+// TrimSizes limits the sizes of the payloads of each queue and of each delivery log: the
+// newest deliveries are kept. Payloads are several megabytes at most, so limits in
+// deliveries allow gigabytes.
+func (s *Service) TrimSizes(ctx context.Context, limit int64) error {
+	// Only hooks that got a large payload since the previous runs can exceed the limit.
+	hooks, err := findLarge(ctx, s.DB, s.Now().Add(-time.Hour), limit/maxBacklog)
+	if err != nil {
+		return fmt.Errorf("find large deliveries: %w", err)
+	}
+	for _, id := range hooks {
+		err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+			last, err := findOver(ctx, tx, id, true, limit)
+			if err != nil {
+				return err
+			}
+			if err := endWaiting(ctx, tx, id, last, s.Now()); err != nil {
+				return err
+			}
+			if last, err = findOver(ctx, tx, id, false, limit); err != nil {
+				return err
+			}
+			return dropLogged(ctx, tx, id, last)
+		})
+		if err != nil {
+			return fmt.Errorf("trim the deliveries of hook %d: %w", id, err)
 		}
 	}
 	return nil

@@ -75,6 +75,7 @@ func New(d Deps) *Service {
 	queue.Handle(d.Queue, s.deliver)
 	d.Queue.Every("hooks_due", sweepPause, s.Sweep)
 	d.Queue.Every("hooks_retention", time.Hour, s.Expire)
+	d.Queue.Every("hooks_sizes", sizeTime, func(ctx context.Context) error { return s.TrimSizes(ctx, maxSize) })
 	d.Queue.Every("hooks_token_expiry", 24*time.Hour, s.AnnounceExpiry)
 	return s
 }

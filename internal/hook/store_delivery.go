@@ -154,19 +154,71 @@ func trimLog(ctx context.Context, tx *db.Tx, hookID int64, keep int) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.ExecContext(ctx, `UPDATE hook_states SET logged = (SELECT count(*) FROM hook_deliveries d WHERE d.hook_id = ? AND NOT d.waiting) WHERE hook_id = ?`, hookID, hookID)
+	return recountLogged(ctx, tx, hookID)
+}
+
+func recountLogged(ctx context.Context, tx *db.Tx, hookID int64) error {
+	_, err := tx.ExecContext(ctx, `UPDATE hook_states SET logged = (SELECT count(*) FROM hook_deliveries d WHERE d.hook_id = ? AND NOT d.waiting) WHERE hook_id = ?`, hookID, hookID)
 	return err
 }
 
 // trimWaiting gives up all but the newest waiting deliveries of a hook.
 func trimWaiting(ctx context.Context, tx *db.Tx, hookID int64, keep int, at time.Time) error {
+	var last int64
+	err := tx.QueryRowContext(ctx, `SELECT d.id FROM hook_deliveries d WHERE d.hook_id = ? AND d.waiting ORDER BY d.id DESC LIMIT 1 OFFSET ?`, hookID, keep).Scan(&last)
+	if errors.Is(err, db.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return endWaiting(ctx, tx, hookID, last, at)
+}
+
+// endWaiting gives up the waiting deliveries of a hook up to an ID.
+func endWaiting(ctx context.Context, tx *db.Tx, hookID, last int64, at time.Time) error {
 	n, err := db.ExecCount(ctx, tx, `
-		UPDATE hook_deliveries SET waiting = FALSE, error = 'too many deliveries were waiting', delivered_at = ? WHERE hook_id = ? AND waiting AND id <= COALESCE((
-			SELECT d.id FROM hook_deliveries d WHERE d.hook_id = ? AND d.waiting ORDER BY d.id DESC LIMIT 1 OFFSET ?), 0)`, at, hookID, hookID, keep)
+		UPDATE hook_deliveries SET waiting = FALSE, error = 'too many deliveries were waiting', delivered_at = ? WHERE hook_id = ? AND waiting AND id <= ?`, at, hookID, last)
 	if err != nil || n == 0 {
 		return err
 	}
 	return countLogged(ctx, tx, hookID, n)
+}
+
+// findLarge returns hooks that got an event since a time whose payload is larger than a
+// size. Databases know the size of a value without reading it.
+func findLarge(ctx context.Context, q db.Q, since time.Time, size int64) ([]int64, error) {
+	return db.All(ctx, q, db.Value[int64], `
+		SELECT DISTINCT d.hook_id FROM hook_events e JOIN hook_deliveries d ON d.event_id = e.id
+		WHERE e.created_at >= ? AND octet_length(e.payload) > ? ORDER BY d.hook_id`, since, size)
+}
+
+// findOver returns the newest delivery of the queue or log of a hook with which the payloads
+// exceed a size; 0 if there is none.
+func findOver(ctx context.Context, q db.Q, hookID int64, waiting bool, size int64) (id int64, err error) {
+	err = q.QueryRowContext(ctx, `
+		SELECT CAST(coalesce(max(s.id), 0) AS BIGINT) FROM (
+			SELECT d.id, sum(octet_length(e.payload)) OVER (ORDER BY d.id DESC) AS size
+			FROM hook_deliveries d JOIN hook_events e ON e.id = d.event_id WHERE d.hook_id = ? AND d.waiting = ?) s
+		WHERE s.size > ?`, hookID, waiting, size).Scan(&id)
+	return id, err
+}
+
+// dropLogged deletes the rows of a delivery log up to an ID, and their events if nothing
+// else refers to them.
+func dropLogged(ctx context.Context, tx *db.Tx, hookID, last int64) error {
+	events, err := db.All(ctx, tx, db.Value[int64], `DELETE FROM hook_deliveries WHERE hook_id = ? AND NOT waiting AND id <= ? RETURNING event_id`, hookID, last)
+	if err != nil || len(events) == 0 {
+		return err
+	}
+	for part := range slices.Chunk(events, 500) {
+		_, err := tx.ExecContext(ctx, `
+			DELETE FROM hook_events WHERE id IN `+db.In(len(part))+` AND NOT EXISTS (SELECT 1 FROM hook_deliveries d WHERE d.event_id = hook_events.id)`, db.Any(part)...)
+		if err != nil {
+			return err
+		}
+	}
+	return recountLogged(ctx, tx, hookID)
 }
 
 // findCrowded returns hooks for which more deliveries wait than are kept.
