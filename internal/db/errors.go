@@ -181,6 +181,9 @@ func mapPostgres(e *pgconn.PgError, err error) error {
 		return &ConstraintError{Unique: true, Index: postgresIndex(e), cause: err}
 	case "23503", "23001": // foreign key, restrict
 		return &ConstraintError{Index: e.ConstraintName, cause: err}
+	case "54000":
+		// SQLite has no such limit, so features should refuse long values first.
+		return errs.Invalid("A value is too long to be indexed by the database.").Because(err)
 	case "53100":
 		return errs.StorageFull(err)
 	case "53300", "57P03": // too many connections; starting or stopping

@@ -26,6 +26,7 @@ func TestMapError(t *testing.T) {
 	}
 	for code, kind := range map[string]errs.Kind{
 		"53100": errs.KindUnavailable,
+		"54000": errs.KindInvalid,
 		"53300": errs.KindUnavailable,
 		"57P01": errs.KindUnavailable,
 		"57P02": errs.KindUnavailable,

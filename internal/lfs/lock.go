@@ -35,7 +35,7 @@ type LockFilter struct {
 
 const (
 	maxLocks    = 10_000 // of one project
-	maxLockPath = 4096   // bytes
+	maxLockPath = 2000   // bytes; PostgreSQL indexes at most 2,700
 	// MaxLockPage is the maximum and default number of locks on a page.
 	MaxLockPage = 100
 )
