@@ -2,6 +2,8 @@ package api_test
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -46,5 +48,51 @@ func TestHookSizes(t *testing.T) {
 			t.Errorf("%d bytes are stored, the newest is event %d, want %d", after, still, newest)
 		}
 		s.Check(t, apptest.Call{Do: "GET " + at + "/hooks/1/events", As: alice, Status: 200})
+	})
+}
+
+// TestHookSecrets checks that the delivery log masks secrets in responses: in their encoded
+// forms, and where texts are cut.
+func TestHookSecrets(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		allowLocal(t, s)
+		const token = `begin&of<the>secret"and\its end`
+		echo := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			token := r.Header.Get("X-Gitlab-Token")
+			w.Header().Set("Location", "/?token="+token)
+			w.Header().Set("X-Query", r.URL.RawQuery)
+			w.Header().Set("X-Long", strings.Repeat("x", 990)+token)
+			_, _ = w.Write([]byte(strings.Repeat("x", 8<<10-10) + token))
+		}))
+		defer echo.Close()
+		_, alice := s.User(t, "alice")
+		const at = "/projects/alice%2Fp"
+		s.Check(t, apptest.Call{Do: "POST /projects", As: alice, Status: 201, JSON: `{"name":"p"}`})
+		s.Check(t, apptest.Call{Do: "POST " + at + "/hooks", As: alice, Status: 201,
+			JSON: fmt.Sprintf(`{"url":"%s/?key={key}","url_variables":[{"key":"key","value":"begin<of>the-key"}],"token":%q,"push_events":false,"issues_events":true}`, echo.URL, token)})
+		s.Check(t, apptest.Call{Do: "POST " + at + "/issues", As: alice, Status: 201, JSON: `{"title":"a"}`})
+		s.Settled(t)
+		var events []struct {
+			ResponseStatus  string            `json:"response_status"`
+			ResponseHeaders map[string]string `json:"response_headers"`
+			ResponseBody    string            `json:"response_body"`
+		}
+		s.Check(t, apptest.Call{Do: "GET " + at + "/hooks/1/events", As: alice, Status: 200}).JSON(t, &events)
+		if len(events) != 1 || events[0].ResponseStatus != "200" {
+			t.Fatalf("events: %+v", events)
+		}
+		e := events[0]
+		if got := e.ResponseHeaders["Location"]; got != "/?token=[REDACTED]" {
+			t.Errorf("Location: %s", got)
+		}
+		if got := e.ResponseHeaders["X-Query"]; got != "key=[REDACTED]" {
+			t.Errorf("X-Query: %s", got)
+		}
+		for name, text := range map[string]string{"X-Long": e.ResponseHeaders["X-Long"], "body": e.ResponseBody} {
+			if len(text) < 900 || strings.Contains(text, "begin") {
+				t.Errorf("%s ends with %q", name, text[max(0, len(text)-30):])
+			}
+		}
 	})
 }

@@ -297,9 +297,9 @@ func (s *Service) send(ctx context.Context, sender *outbound.Sender, h *Hook, d 
 	}
 	if err == nil && r != nil {
 		var answer *outbound.Response
-		if answer, err = sender.Send(r, maxResponse); err == nil {
-			d.Status, d.ResponseBody = answer.Status, h.Secrets.hide(storable(string(answer.Body)))
-			d.responseHeaders = h.Secrets.hide(writeHeaders(answer.Header, nil))
+		if answer, err = sender.Send(r, maxResponse+maxForm); err == nil {
+			d.Status, d.ResponseBody = answer.Status, clip(h.Secrets.hide(storable(string(answer.Body))), maxResponse)
+			d.responseHeaders = h.Secrets.writeHeaders(answer.Header, nil)
 		}
 	}
 	if err != nil {
@@ -379,7 +379,7 @@ func (s *Service) request(ctx context.Context, h *Hook, d *Delivery) (*http.Requ
 			set("webhook-signature", sign(key, d.Key, at, body))
 		}
 	}
-	d.requestHeaders = writeHeaders(r.Header, secrets)
+	d.requestHeaders = h.Secrets.writeHeaders(r.Header, secrets)
 	return r, nil
 }
 
@@ -399,12 +399,13 @@ func (s *Service) header(h *Hook, d *Delivery) string {
 	return d.Trigger.info().Header
 }
 
-// writeHeaders returns headers as JSON for the log. Secret ones are masked.
-func writeHeaders(h http.Header, secrets map[string]bool) string {
+// writeHeaders returns headers as JSON for the log. Secret ones, and secrets in others, are
+// masked.
+func (s *Secrets) writeHeaders(h http.Header, secrets map[string]bool) string {
 	names := map[string]string{}
 	size := 0
 	for name, values := range h {
-		value := storable(clip(strings.Join(values, ", "), 1000))
+		value := clip(s.hide(storable(strings.Join(values, ", "))), 1000)
 		if secrets[name] {
 			value = "[REDACTED]"
 		}

@@ -8,8 +8,10 @@ package hook
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"maps"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -136,16 +138,37 @@ func (s *Secrets) all() []string {
 	return slices.AppendSeq(list, maps.Values(s.Values))
 }
 
-// hide masks secrets in a text that a receiver returned. Short secrets are not masked,
-// because they could be any word.
+// hide masks secrets in a text that a receiver returned, also as parts of JSON and URLs.
+// Short secrets are not masked, because they could be any word. Clip the text afterwards:
+// the beginning of a secret at its end is not masked.
 func (s *Secrets) hide(text string) string {
 	for _, secret := range s.all() {
-		if len(secret) >= 8 {
-			text = strings.ReplaceAll(text, secret, "[REDACTED]")
+		if len(secret) < 8 {
+			continue
+		}
+		for _, form := range written(secret) {
+			text = strings.ReplaceAll(text, form, "[REDACTED]")
 		}
 	}
 	return text
 }
+
+// written returns the forms of a text in JSON and in URLs.
+func written(text string) []string {
+	var plain strings.Builder
+	e := json.NewEncoder(&plain)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(text) // a string
+	quoted := strings.TrimSuffix(plain.String(), "\n")
+	escaped, _ := json.Marshal(text)
+	return []string{
+		text, quoted[1 : len(quoted)-1], string(escaped[1 : len(escaped)-1]), url.QueryEscape(text), url.PathEscape(text),
+	}
+}
+
+// maxForm is the maximum length of a form of a secret: of a character in 4 bytes, each of
+// which is escaped with 3.
+const maxForm = 12 * max(maxText, maxURL)
 
 // Pair is a header or a URL variable.
 type Pair struct {
