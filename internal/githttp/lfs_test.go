@@ -443,11 +443,46 @@ func TestLFSDirect(t *testing.T) {
 	if c.holds(t, second) {
 		t.Error("the project has an object over its limit")
 	}
-	s.Clock.Move(time.Hour) // the upload of the second has expired
+	// The second counts until its upload has expired and is swept.
+	if refused := c.batch(t, "upload", strings.Repeat("5", 200<<10)).Objects[0].Error != nil; !refused {
+		t.Error("an upload over the limit was accepted")
+	}
+	sweep := func() {
+		t.Helper()
+		if err := s.LFS.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.Settled(t)
+	}
+	s.Clock.Move(time.Hour)
+	sweep()
 	third, fourth := strings.Repeat("3", 200<<10), strings.Repeat("4", 200<<10)
 	for i, content := range []string{third, fourth, third} { // an object that is uploaded again counts once
 		if refused := c.batch(t, "upload", content).Objects[0].Error != nil; refused != (i == 1) {
 			t.Errorf("upload %d is refused: %t", i, refused)
+		}
+	}
+	// An abandoned upload counts as long as its content is stored, and once if it begins
+	// again.
+	b = c.batch(t, "upload", third)
+	if got := c.follow(t, b, "upload", "PUT", []byte(third)); got.Status != 200 {
+		t.Fatalf("upload: %d %s", got.Status, got.Body)
+	}
+	for i, after := range []time.Duration{time.Hour, 4 * time.Hour, 4 * time.Hour, 4 * time.Hour} {
+		s.Clock.Move(after)
+		sweep()
+		if refused := c.batch(t, "upload", fourth).Objects[0].Error != nil; refused != (i < 3) {
+			t.Errorf("upload %d is refused: %t", i, refused)
+		}
+		stored := 0
+		for range s.Blobs.List(t.Context(), "lfs/incoming/") {
+			stored++
+		}
+		if (stored > 0) != (i < 3) {
+			t.Errorf("%d contents are stored", stored)
+		}
+		if i == 1 && c.batch(t, "upload", third).Objects[0].Error != nil {
+			t.Error("the upload cannot begin again")
 		}
 	}
 	c.want(t, 200, "has exceeded its size limit", "POST", "objects/batch", fmt.Sprintf(`{"operation":"upload","objects":[{"oid":%q,"size":9223372036854775807}]}`, oidOf("x")))
@@ -459,9 +494,7 @@ func TestLFSDirect(t *testing.T) {
 	}
 	// Abandoned uploads are removed.
 	s.Clock.Move(25 * time.Hour)
-	if err := s.LFS.Sweep(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	sweep()
 	for info := range s.Blobs.List(t.Context(), "lfs/incoming/") {
 		t.Errorf("left over: %s", info.Key)
 	}

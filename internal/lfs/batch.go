@@ -56,7 +56,7 @@ func (s *Service) Batch(ctx context.Context, by actor.Actor, p *project.Project,
 	}
 	b := &batch{Service: s, project: p, held: have, direct: direct, answers: make([]Answer, len(objects))}
 	if op == Upload && direct {
-		if b.begun, err = findBegun(ctx, s.DB, p.ID, s.Now().Add(-tokenLife), oids); err != nil {
+		if b.begun, err = findBegun(ctx, s.DB, p.ID, oids); err != nil {
 			return nil, fmt.Errorf("find LFS uploads to project %d: %w", p.ID, err)
 		}
 	}
@@ -91,6 +91,7 @@ type batch struct {
 	limits  *limits // of uploads, read when first needed
 	used    []int64 // objects whose use must be recorded
 	uploads []upload
+	renewed []string // keys of direct uploads that begin again
 }
 
 func (a *Answer) refuse(status int, text string) { a.Status, a.Message = status, text }
@@ -128,7 +129,7 @@ func (b *batch) upload(ctx context.Context, a *Answer) error {
 			return err
 		}
 		if b.limits = &l; b.direct && l.quota > 0 {
-			begun, err := begunSize(ctx, b.DB, b.project.ID, b.Now().Add(-tokenLife))
+			begun, err := begunSize(ctx, b.DB, b.project.ID)
 			if err != nil {
 				return fmt.Errorf("find LFS uploads to project %d: %w", b.project.ID, err)
 			}
@@ -148,6 +149,9 @@ func (b *batch) upload(ctx context.Context, a *Answer) error {
 	if !b.direct || a.Size > maxDirect {
 		return nil
 	}
+	if again && b.Now().Sub(begun.createdAt) > tokenLife {
+		b.renewed = append(b.renewed, begun.blob)
+	}
 	if !again {
 		begun = upload{blob: stagingKey(secret.Token("")), projectID: b.project.ID, oid: a.OID, size: a.Size, createdAt: b.Now()}
 		b.uploads = append(b.uploads, begun)
@@ -160,12 +164,17 @@ func (b *batch) upload(ctx context.Context, a *Answer) error {
 
 // finish stores the uploads that the batch has started.
 func (b *batch) finish(ctx context.Context) error {
-	if len(b.used) == 0 && len(b.uploads) == 0 {
+	if len(b.used) == 0 && len(b.uploads) == 0 && len(b.renewed) == 0 {
 		return nil
 	}
 	err := b.DB.Tx(ctx, func(tx *db.Tx) error {
 		for _, u := range b.uploads {
 			if err := insertUpload(ctx, tx, u); err != nil {
+				return err
+			}
+		}
+		for _, key := range b.renewed {
+			if err := renewUpload(ctx, tx, key, b.Now()); err != nil {
 				return err
 			}
 		}

@@ -212,17 +212,16 @@ func findUpload(ctx context.Context, q db.Q, blob string) (upload, error) {
 	return u, err
 }
 
-// findBegun returns the direct uploads of objects to a project that started after a time,
-// by object ID.
-func findBegun(ctx context.Context, q db.Q, projectID int64, since time.Time, oids []string) (map[string]upload, error) {
+// findBegun returns the direct uploads of objects to a project by object ID.
+func findBegun(ctx context.Context, q db.Q, projectID int64, oids []string) (map[string]upload, error) {
 	found := make(map[string]upload, len(oids))
 	for part := range slices.Chunk(oids, inStatement) {
-		args := append([]any{projectID, since}, db.Any(part)...)
+		args := append([]any{projectID}, db.Any(part)...)
 		list, err := db.All(ctx, q, func(s db.Scanner) (upload, error) {
 			u := upload{projectID: projectID}
 			err := s.Scan(&u.blob, &u.oid, &u.size, db.Time(&u.createdAt))
 			return u, err
-		}, `SELECT blob, oid, size, created_at FROM lfs_uploads WHERE project_id = ? AND created_at > ? AND oid IN `+db.In(len(part)), args...)
+		}, `SELECT blob, oid, size, created_at FROM lfs_uploads WHERE project_id = ? AND oid IN `+db.In(len(part)), args...)
 		if err != nil {
 			return nil, err
 		}
@@ -233,11 +232,23 @@ func findBegun(ctx context.Context, q db.Q, projectID int64, since time.Time, oi
 	return found, nil
 }
 
-// begunSize returns the total size of the direct uploads to a project that started after
-// a time and are not verified.
-func begunSize(ctx context.Context, q db.Q, projectID int64, since time.Time) (size int64, err error) {
-	err = q.QueryRowContext(ctx, `SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM lfs_uploads WHERE project_id = ? AND created_at > ?`, projectID, since).Scan(&size)
+// begunSize returns the total size of the direct uploads to a project that are not
+// verified.
+func begunSize(ctx context.Context, q db.Q, projectID int64) (size int64, err error) {
+	err = q.QueryRowContext(ctx, `SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM lfs_uploads WHERE project_id = ?`, projectID).Scan(&size)
 	return size, err
+}
+
+// renewUpload records that an upload begins again.
+func renewUpload(ctx context.Context, q db.Q, blob string, at time.Time) error {
+	_, err := q.ExecContext(ctx, `UPDATE lfs_uploads SET created_at = ? WHERE blob = ?`, at, blob)
+	return err
+}
+
+// shortenUpload makes an upload at least as old as one that began at a time.
+func shortenUpload(ctx context.Context, q db.Q, blob string, at time.Time) error {
+	_, err := q.ExecContext(ctx, `UPDATE lfs_uploads SET created_at = ? WHERE blob = ? AND created_at > ?`, at, blob, at)
+	return err
 }
 
 // settleUpload records that the object of a direct upload is stored.
@@ -256,8 +267,11 @@ func deleteUploads(ctx context.Context, tx *db.Tx, keys []string) ([]string, err
 	return db.All(ctx, tx, db.Value[string], `DELETE FROM lfs_uploads WHERE blob IN `+db.In(len(keys))+` RETURNING blob`, db.Any(keys)...)
 }
 
-func findUploads(ctx context.Context, q db.Q, before time.Time, limit int) ([]string, error) {
-	return db.All(ctx, q, db.Value[string], `SELECT blob FROM lfs_uploads WHERE created_at < ? ORDER BY created_at, blob LIMIT ?`, before, limit)
+// findUploads returns the keys of uploads that began before a time: an earlier one for those
+// through the server than for direct ones.
+func findUploads(ctx context.Context, q db.Q, before, directBefore time.Time, limit int) ([]string, error) {
+	return db.All(ctx, q, db.Value[string], `
+		SELECT blob FROM lfs_uploads WHERE created_at < ? AND (project_id <> 0 OR created_at < ?) ORDER BY created_at, blob LIMIT ?`, directBefore, before, limit)
 }
 
 func sizesOf(ctx context.Context, q db.Q, projects []int64) (map[int64]int64, error) {

@@ -243,14 +243,22 @@ func (s *Service) accept(ctx context.Context, p *project.Project, o Pointer, u u
 	return s.discard(ctx, u)
 }
 
-// discard removes the content of a direct upload. Its row is kept: the client can upload
-// again until the URL expires, and a sweep removes that content.
+// discard removes the content of a direct upload. Its row is kept until the URL has expired:
+// the client can upload again until then, and a sweep removes that content.
 func (s *Service) discard(ctx context.Context, u upload) error {
-	if err := s.Blobs.Delete(context.WithoutCancel(ctx), u.blob); err != nil {
+	ctx = context.WithoutCancel(ctx)
+	err := s.Blobs.Delete(ctx, u.blob)
+	if err == nil {
+		err = shortenUpload(ctx, s.DB, u.blob, s.Now().Add(expiryMargin+tokenLife-directTime))
+	}
+	if err != nil {
 		return fmt.Errorf("remove %s: %w", u.blob, err)
 	}
 	return nil
 }
+
+// expiryMargin is the time that a request may take that began when its URL expired.
+const expiryMargin = 10 * time.Minute
 
 // Object is the content of an object. The caller closes it.
 type Object struct {

@@ -31,6 +31,10 @@ const (
 	checkEvery = 7 * 24 * time.Hour
 	// uploadTime is the maximum duration of an upload.
 	uploadTime = 24 * time.Hour
+	// directTime is the maximum duration of a direct upload until it is verified. It counts
+	// towards the size limit of the project for so long, because its content is stored. It
+	// is longer than the URL is valid: a request that began in time may take long.
+	directTime = 6 * time.Hour
 
 	inBatch    = 500     // rows of one transaction
 	inCheck    = 200_000 // objects whose pointers are looked for in one search
@@ -62,7 +66,7 @@ func (checkWork) Kind() string { return "lfs_check" }
 // must be checked. The queue calls it every hour.
 func (s *Service) Sweep(ctx context.Context) error {
 	for {
-		left, err := findUploads(ctx, s.DB, s.Now().Add(-uploadTime), inSweep)
+		left, err := findUploads(ctx, s.DB, s.Now().Add(-uploadTime), s.Now().Add(-directTime), inSweep)
 		if err != nil {
 			return fmt.Errorf("sweep LFS uploads: %w", err)
 		}
