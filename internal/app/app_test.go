@@ -77,7 +77,7 @@ func open(t *testing.T, cfg config.Config) *app.App {
 	if cfg.Addr == "" {
 		cfg.Addr = "127.0.0.1:0"
 	}
-	cfg.Tier, cfg.ServiceName, cfg.ShutdownTimeout = "ultimate", "svc", 10*time.Second
+	cfg.Tier, cfg.ServiceName, cfg.ShutdownTimeout = "ultimate", "svc", 2*time.Minute
 	a, err := app.Open(t.Context(), cfg, slog.New(slog.DiscardHandler), app.Options{})
 	if err != nil {
 		t.Fatal(err)
