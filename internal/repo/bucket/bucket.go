@@ -59,8 +59,9 @@ type Storage struct {
 	end     context.CancelFunc
 	running sync.WaitGroup // goroutines; protected by mu until life has ended
 
-	evicting sync.Mutex    // held by the running eviction
-	fetching chan struct{} // limits concurrent fetches
+	evicting sync.Mutex // held by the running eviction
+	// fetching and fetchingLarge limit concurrent downloads of packs.
+	fetching, fetchingLarge chan struct{}
 	// prefetching and following limit fetches, and work after fetches, that no request waits for.
 	prefetching, following chan struct{}
 	owned                  atomic.Bool // the store is known to belong to this instance
@@ -86,7 +87,8 @@ func New(d Deps) (*Storage, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Storage{Deps: d, entries: map[string]*entry{}, refs: lru.New[string, *snapshot](snapshotBytes, nil), fetching: make(chan struct{}, maxFetching),
+	s := &Storage{Deps: d, entries: map[string]*entry{}, refs: lru.New[string, *snapshot](snapshotBytes, nil),
+		fetching: make(chan struct{}, maxFetching), fetchingLarge: make(chan struct{}, maxFetching),
 		prefetching: make(chan struct{}, 1), following: make(chan struct{}, 1)}
 	s.life, s.end = context.WithCancel(context.Background())
 	if s.Dir, s.claim, err = claim(dir); err != nil {

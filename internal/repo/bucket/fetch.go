@@ -59,8 +59,12 @@ func (s *Storage) Refresh(ctx context.Context, dir string) (bool, error) {
 }
 
 const (
-	// maxFetching is the maximum number of concurrent fetches of a storage.
+	// maxFetching is the maximum number of concurrent downloads of packs up to largeFetch,
+	// and of larger ones.
 	maxFetching = 8
+	// largeFetch is the size from which the download of a pack must not delay those of
+	// smaller packs.
+	largeFetch = 16 << 20
 	// maxFetch is the time limit of a fetch.
 	maxFetch = 2 * time.Hour
 	// maxStall is the maximum wait for the next byte of a fetch.
@@ -112,14 +116,9 @@ func (s *Storage) fly(dir string, e *entry) *flight {
 	return f
 }
 
-// bring updates a directory when it is its turn.
+// bring updates a directory. Only downloads are limited: most updates need only the
+// database, and must not wait for an object store that is slow or away.
 func (s *Storage) bring(ctx context.Context, dir string, e *entry) (bool, error) {
-	select {
-	case s.fetching <- struct{}{}:
-		defer func() { <-s.fetching }()
-	case <-ctx.Done():
-		return false, ctx.Err()
-	}
 	if err := lock(ctx, e); err != nil {
 		return false, err
 	}
@@ -313,6 +312,16 @@ func (s *Storage) fetch(ctx context.Context, dir string, p packRow) error {
 			return err
 		}
 		return s.put(dir, p.hash, ".idx", bytes.NewReader(index), p.idx)
+	}
+	slots := s.fetching
+	if p.size > largeFetch {
+		slots = s.fetchingLarge
+	}
+	select {
+	case slots <- struct{}{}:
+		defer func() { <-slots }()
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 	for _, part := range p.parts() {
 		err := s.download(ctx, dir, p, part)
