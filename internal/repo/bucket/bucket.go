@@ -65,6 +65,11 @@ type Storage struct {
 	// prefetching and following limit fetches, and work after fetches, that no request waits for.
 	prefetching, following chan struct{}
 	owned                  atomic.Bool // the store is known to belong to this instance
+
+	// epoch increases when the database may have lost commits: with asynchronous replication,
+	// a standby that becomes the primary may be behind, and gives the same generations again.
+	// Nothing that was read in an earlier epoch is trusted.
+	epoch atomic.Int64
 }
 
 // Stats are counters of the cache since the start of the node.
@@ -152,7 +157,14 @@ func (s *Storage) path(dir string) string {
 
 // find returns the row of a repository. It returns git.ErrNoRepository.
 func (s *Storage) find(ctx context.Context, dir string) (repository, error) {
+	epoch := s.epoch.Load()
 	r, err := findRepository(ctx, s.DB, s.Name, s.path(dir))
+	// The row is read within one epoch, so that a row of a later epoch is newer.
+	for now := s.epoch.Load(); err == nil && now != epoch; now = s.epoch.Load() {
+		epoch = now
+		r, err = findRepository(ctx, s.DB, s.Name, s.path(dir))
+	}
+	r.epoch = epoch
 	if errors.Is(err, db.ErrNoRows) {
 		return r, fmt.Errorf("%w: %s", git.ErrNoRepository, dir)
 	}

@@ -15,12 +15,16 @@ import (
 
 // version is the state of a repository.
 type version struct {
+	epoch      int64 // of the node when the state was read, because the database may lose commits
 	id         int64 // of the repository, because another one may get the same directory
 	generation int64
 }
 
-// has reports whether v includes all changes of another version.
+// has reports whether v includes all changes of another version that the database still has.
 func (v version) has(other version) bool {
+	if v.epoch != other.epoch {
+		return v.epoch > other.epoch // v was read later: Storage.find
+	}
 	return v.id == other.id && v.generation >= other.generation || v.id > other.id
 }
 

@@ -30,7 +30,7 @@ func (s *Storage) Refresh(ctx context.Context, dir string) (bool, error) {
 	e := s.entry(dir)
 	s.use(e)
 	s.mu.Lock()
-	current, stat := e.synced.has(version{row.id, row.generation}), e.stat
+	current, stat := e.synced.has(row.version()), e.stat
 	s.mu.Unlock()
 	if current && s.intact(dir, stat) {
 		s.count(func(c *Stats) { c.Hits++ })
@@ -49,7 +49,7 @@ func (s *Storage) Refresh(ctx context.Context, dir string) (bool, error) {
 			return changed, fmt.Errorf("fetch repository: %w", f.err)
 		}
 		s.mu.Lock()
-		current = e.synced.has(version{row.id, row.generation})
+		current = e.synced.has(row.version())
 		s.mu.Unlock()
 		if current {
 			return changed, nil
@@ -172,7 +172,7 @@ func (s *Storage) syncOnce(ctx context.Context, dir string, e *entry) (bool, err
 	if err != nil {
 		return false, err
 	}
-	now := version{row.id, row.generation}
+	now := row.version()
 	if e.synced.has(now) && s.complete(dir, e) && !arrived(dir, e.later) {
 		return false, nil // another caller was faster, or a push changed the directory
 	}

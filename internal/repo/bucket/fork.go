@@ -71,7 +71,7 @@ func (s *Storage) fork(ctx context.Context, from, to string) error {
 			return err
 		}
 		if shared != nil {
-			err := copyPack(ctx, tx, shared.id, id)
+			err := copyPack(ctx, tx, *shared, id)
 			if errors.Is(err, db.ErrNoRows) {
 				return errRepacked
 			}

@@ -351,7 +351,7 @@ func (s *Storage) replacePacks(ctx context.Context, dir string, row repository, 
 		if err != nil {
 			return err
 		}
-		if now.packGeneration != row.packGeneration || whole && now.generation != row.generation {
+		if now.packGeneration != row.packGeneration || whole && now.generation != row.generation || s.lostCommits(now, row.version()) {
 			return git.ErrBusy
 		}
 		removed, err := removePacks(ctx, tx, ids, s.Now())

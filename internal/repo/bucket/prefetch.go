@@ -26,7 +26,7 @@ import (
 // instead. The caller holds the lock of the entry.
 func neededNow(dir string, e *entry, row repository, packs []packRow) (needed, later []packRow) {
 	covered := func(p packRow) bool {
-		return p.madeFrom > 0 && e.synced.generation >= p.madeFrom && !p.inRow && !hasPack(dir, p)
+		return p.madeFrom > 0 && e.synced.epoch == row.epoch && e.synced.generation >= p.madeFrom && !p.inRow && !hasPack(dir, p)
 	}
 	if e.synced.id != row.id || !slices.ContainsFunc(packs, covered) || !arrived(dir, e.packs) {
 		return packs, nil
@@ -150,8 +150,11 @@ const prefetchAge = time.Hour
 // prefetch fetches the new packs of a repository if this node uses it, soon after it was
 // called.
 func (s *Storage) prefetch(path string) {
-	if path == "" {
-		return // notices were missed: the next use fetches the packs
+	if path == "" { // notices were missed
+		if s.DB.Postgres() {
+			s.epoch.Add(1) // the connection may have ended with the primary; see Storage.epoch
+		}
+		return // the next use fetches the packs
 	}
 	dir := filepath.Join(s.Dir, filepath.FromSlash(path))
 	s.mu.Lock()

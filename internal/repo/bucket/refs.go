@@ -13,10 +13,9 @@ import (
 
 // snapshot are the refs of a repository at a generation. It is immutable.
 type snapshot struct {
-	id         int64 // of the repository
-	generation int64
-	refs       []ref    // sorted by name
-	names      []string // of the refs
+	version
+	refs  []ref    // sorted by name
+	names []string // of the refs
 }
 
 func (v *snapshot) find(name string) (ref, bool) {
@@ -37,7 +36,7 @@ func (v *snapshot) below(place string) []string {
 // with returns the refs after changes, which are sorted by name. Refs without a target are
 // deleted.
 func (v *snapshot) with(generation int64, changes []ref) *snapshot {
-	next := &snapshot{id: v.id, generation: generation, refs: make([]ref, 0, len(v.refs)+len(changes))}
+	next := &snapshot{version: version{v.epoch, v.id, generation}, refs: make([]ref, 0, len(v.refs)+len(changes))}
 	old := v.refs
 	for _, c := range changes {
 		at, found := slices.BinarySearchFunc(old, c.name, func(r ref, name string) int { return strings.Compare(r.name, name) })
@@ -80,18 +79,18 @@ func (s *Storage) snapshot(ctx context.Context, dir string, row repository) (*sn
 	s.mu.Lock()
 	v, ok := s.refs.Get(dir)
 	s.mu.Unlock()
-	if !ok || v.id != row.id || v.generation < row.refFloor {
-		v = &snapshot{id: row.id}
-	}
-	if v.generation >= row.generation {
+	if ok && (v.epoch > row.epoch || v.epoch == row.epoch && v.id == row.id && v.generation >= row.generation) {
 		return v, nil
+	}
+	if !ok || v.epoch != row.epoch || v.id != row.id || v.generation < row.refFloor {
+		v = &snapshot{version: version{epoch: row.epoch, id: row.id}}
 	}
 	changes, err := findRefs(ctx, s.DB, row.id, v.generation)
 	if err == nil && v.generation > 0 {
 		// Deletions may have been forgotten between the two queries.
 		var now repository
 		if now, err = s.find(ctx, dir); err == nil && (now.id != v.id || now.refFloor > v.generation) {
-			v = &snapshot{id: row.id}
+			v = &snapshot{version: version{epoch: row.epoch, id: row.id}}
 			changes, err = findRefs(ctx, s.DB, row.id, 0)
 		}
 	}
@@ -108,11 +107,11 @@ func (s *Storage) keep(dir string, v *snapshot) {
 	e := s.entry(dir)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if old, ok := s.refs.Peek(dir); !ok || old.id != v.id || old.generation < v.generation {
+	if old, ok := s.refs.Peek(dir); !ok || !old.has(v.version) {
 		s.refs.Put(dir, v, 200*len(v.refs)+1000)
 	}
-	if now := (version{v.id, v.generation}); !e.known.has(now) {
-		e.known = now
+	if !e.known.has(v.version) {
+		e.known = v.version
 	}
 }
 

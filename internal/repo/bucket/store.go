@@ -17,7 +17,11 @@ type repository struct {
 	generation     int64
 	packGeneration int64
 	refFloor       int64
+
+	epoch int64 // in which the row was read; set by Storage.find
 }
+
+func (r repository) version() version { return version{r.epoch, r.id, r.generation} }
 
 const repositoryColumns = `id, head, generation, pack_generation, ref_floor`
 
@@ -287,9 +291,9 @@ func sharesObject(ctx context.Context, q db.Q, p packRow) (bool, error) {
 
 // copyPack inserts the pack of another repository into a repository. It returns db.ErrNoRows if
 // the pack was removed.
-func copyPack(ctx context.Context, q db.Q, id, repositoryID int64) error {
+func copyPack(ctx context.Context, q db.Q, p packRow, repositoryID int64) error {
 	return db.ExecOne(ctx, q, `INSERT INTO bucket_packs (storage, repository_id, hash, object, size, index_size, bitmap_size, created_at)
-		SELECT storage, ?, hash, object, size, index_size, bitmap_size, created_at FROM bucket_packs WHERE id = ? AND removed_at IS NULL`, repositoryID, id)
+		SELECT storage, ?, hash, object, size, index_size, bitmap_size, created_at FROM bucket_packs WHERE id = ? AND object = ? AND removed_at IS NULL`, repositoryID, p.id, p.object)
 }
 
 func deletePack(ctx context.Context, q db.Q, id int64) error {

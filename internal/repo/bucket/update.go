@@ -63,6 +63,9 @@ func (s *Storage) update(ctx context.Context, dir, mark string, updates []git.Up
 	if err != nil {
 		return err
 	}
+	if before.id != row.id || before.epoch != row.epoch {
+		return errRepacked // the row is outdated
+	}
 	e := s.entry(dir)
 	e.writing.Add(1)
 	defer e.writing.Add(-1)
@@ -95,7 +98,7 @@ func (s *Storage) update(ctx context.Context, dir, mark string, updates []git.Up
 		if err != nil {
 			return err
 		}
-		if now.packGeneration != row.packGeneration {
+		if now.packGeneration != row.packGeneration || s.lostCommits(now, before.version) {
 			return errRepacked
 		}
 		if err := s.compare(ctx, tx, now.id, updates); err != nil {
@@ -137,6 +140,15 @@ func (s *Storage) update(ctx context.Context, dir, mark string, updates []git.Up
 	}
 	s.adopt(dir, temp, pack, row, after, changes)
 	return nil
+}
+
+// lostCommits reports whether the database may have lost commits since a version was read, which
+// would then not be a state of the repository. now is its locked row.
+func (s *Storage) lostCommits(now repository, read version) bool {
+	if now.generation < read.generation {
+		s.epoch.Add(1)
+	}
+	return s.epoch.Load() != read.epoch
 }
 
 // adoptBranch sets the default branch if it does not exist and an update created branches. It
