@@ -24,6 +24,9 @@ type quarantine struct {
 	seen int64  // changes of the caches when it was made
 }
 
+// QuarantinePrefix begins the names of quarantines, which are below objects.
+const QuarantinePrefix = "tmp_objdir-incoming-"
+
 // newQuarantine creates a quarantine. Its name is one that git prune removes after
 // a crash.
 func (r Repo) newQuarantine(ctx context.Context) (*quarantine, error) {
@@ -48,7 +51,7 @@ func (q *quarantine) cause(ctx context.Context, err *error) {
 }
 
 func (r Repo) makeQuarantine() (*quarantine, error) {
-	dir, err := os.MkdirTemp(filepath.Join(r.path, "objects"), "tmp_objdir-incoming-*")
+	dir, err := os.MkdirTemp(filepath.Join(r.path, "objects"), QuarantinePrefix+"*")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: %s", ErrNoRepository, r.path)
 	}

@@ -608,3 +608,75 @@ func TestEvict(t *testing.T) {
 		}
 	})
 }
+
+// TestRefusedChanges writes objects that no ref will refer to, and expects that they count as
+// part of the cache and are removed after a while.
+func TestRefusedChanges(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		a := newCluster(t, d).node()
+		if _, err := a.Git.Init(t.Context(), a.dir("1"), "main"); err != nil {
+			t.Fatal(err)
+		}
+		var moved atomic.Int64
+		a.Now = func() time.Time { return time.Now().Add(time.Duration(moved.Load())) }
+		commit(t, a.repo("1"), "main", "a", "x")
+		refused := func(content string) {
+			t.Helper()
+			who := git.Signature{Name: "T", Email: "t@example.com", When: time.Unix(1e9, 0)}
+			_, err := a.repo("1").CommitChanges(t.Context(), git.ChangeOptions{
+				Parent: "main", Author: who, Committer: who, Message: "m", Actions: []git.Action{{Kind: git.Create, Path: "large", Content: []byte(content)}},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		used := func() (size int64) {
+			eachFile(filepath.Join(a.dir("1"), "objects"), func(_ string, info os.FileInfo) { size += info.Size() })
+			return size
+		}
+		const large = 1 << 20
+		for i := range 3 {
+			refused(fmt.Sprint(i) + incompressible(2*large))
+		}
+		killed := filepath.Join(a.dir("1"), "objects", git.QuarantinePrefix+"killed")
+		if err := os.MkdirAll(filepath.Join(killed, "pack"), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(killed, "pack", "tmp_pack_x"), make([]byte, large), 0o640); err != nil {
+			t.Fatal(err)
+		}
+		moved.Store(int64(measureEvery))
+		if _, err := a.repo("1").Count(t.Context(), git.LogOptions{From: []string{"main"}}); err != nil {
+			t.Fatal(err)
+		}
+		waittest.For(t, "the size of the new objects", func() bool { return a.Stats().Bytes >= 4*large })
+		moved.Store(int64(leftoverAge + time.Hour))
+		refused("small")
+		if err := a.repo("1").Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		waittest.For(t, "another look", func() bool { return !a.measureDue(a.entry(a.dir("1"))) })
+		moved.Store(int64(2*leftoverAge + 2*time.Hour))
+		commit(t, a.repo("1"), "main", "b", "x")
+		if err := a.repo("1").Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if now, counted := used(), a.Stats().Bytes; now >= large || counted >= large {
+			t.Errorf("%d bytes in use, %d counted", now, counted)
+		}
+		if problems, err := a.repo("1").Fsck(t.Context()); err != nil || len(problems) > 0 {
+			t.Errorf("%v, %v", problems, err)
+		}
+		moved.Store(0)
+		if err := os.MkdirAll(killed, 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := a.findEntries(); err != nil { // as New does
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(killed); err == nil {
+			t.Error("the directory of a killed process was not removed")
+		}
+	})
+}

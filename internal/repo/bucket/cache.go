@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"svc/internal/git"
 )
 
 // version is the state of a repository.
@@ -30,7 +32,7 @@ func (v version) has(other version) bool {
 
 // entry is a directory of the cache.
 type entry struct {
-	size atomic.Int64 // bytes of its packs; 0 if there is no directory
+	size atomic.Int64 // bytes of its objects; 0 if there is no directory
 	last atomic.Int64 // time of the last use, in Unix nanoseconds
 
 	changes atomic.Int64 // number of fetches that changed the directory
@@ -44,6 +46,12 @@ type entry struct {
 	packs  []packRow  // of that version, or those that they were made from
 	later  []packRow  // packs of that version that were made from others and are not fetched yet
 	stat   fs.FileInfo
+
+	loose    atomic.Int64 // bytes of objects that are in no pack, when they were last measured
+	measured atomic.Int64 // that time, in Unix nanoseconds
+	// looseAt is a time at which these were measured, and looseNewest the time of the newest
+	// one then. Both are protected by mu.
+	looseAt, looseNewest time.Time
 
 	writing   atomic.Int32 // number of updates of this node that are adding packs
 	expected  atomic.Bool  // a prefetch is going to start
@@ -160,6 +168,7 @@ func (s *Storage) drop(dir string, e *entry) error {
 	e.synced, e.packs, e.later, e.stat = version{}, nil, nil, nil
 	s.mu.Unlock()
 	e.size.Store(0)
+	e.loose.Store(0)
 	// Renamed first, so that git finds either the whole directory or nothing.
 	gone, err := s.temp(gonePrefix)
 	if err != nil {
@@ -206,7 +215,14 @@ func (s *Storage) findEntries() error {
 			return nil
 		}
 		e := s.entry(path)
-		e.size.Store(packBytes(path))
+		left, _ := filepath.Glob(filepath.Join(path, "objects", git.QuarantinePrefix+"*"))
+		for _, dir := range left { // of killed processes
+			if err := os.RemoveAll(dir); err != nil {
+				return err
+			}
+		}
+		s.measureLoose(path, e)
+		e.size.Store(packBytes(path) + e.loose.Load())
 		if info, err := d.Info(); err == nil {
 			e.last.Store(info.ModTime().UnixNano())
 		}
@@ -227,6 +243,95 @@ func packBytes(dir string) int64 {
 		}
 	}
 	return size
+}
+
+// measureEvery is how often the objects of a repository that are in no pack are measured.
+const measureEvery = 10 * time.Minute
+
+// measureIfDue measures an entry that is used without being updated. Refused changes leave
+// objects behind.
+func (s *Storage) measureIfDue(dir string, e *entry) {
+	if !s.measureDue(e) {
+		return
+	}
+	s.run(func() {
+		if !e.mu.TryLock() {
+			return // the update that is running does it
+		}
+		if s.measureDue(e) && e.size.Load() > 0 {
+			s.measureLoose(dir, e)
+			e.size.Store(packBytes(dir) + e.loose.Load())
+		}
+		e.mu.Unlock()
+		s.evict(s.life)
+	})
+}
+
+func (s *Storage) measureDue(e *entry) bool {
+	return s.Now().Sub(time.Unix(0, e.measured.Load())) >= measureEvery
+}
+
+// measureLoose measures the objects that are in no pack, and removes those that were there
+// leftoverAge ago: all reachable objects are in packs. They are of changes that were refused after
+// their objects were written, or of killed processes. The times of files are compared only with each
+// other, because the clock may be set. The caller holds the lock of the entry.
+func (s *Storage) measureLoose(dir string, e *entry) {
+	objects := filepath.Join(dir, "objects")
+	var size int64
+	var newest time.Time
+	now := s.Now()
+	old := func(at time.Time) bool { return now.Sub(e.looseAt) >= leftoverAge && !at.After(e.looseNewest) }
+	places, _ := os.ReadDir(objects) // the next use tries again
+	for _, d := range places {
+		path := filepath.Join(objects, d.Name())
+		if d.Name() == "pack" {
+			continue
+		}
+		var last time.Time
+		var used int64
+		quarantine := strings.HasPrefix(d.Name(), git.QuarantinePrefix)
+		eachFile(path, func(file string, info fs.FileInfo) {
+			if len(d.Name()) == 2 && old(info.ModTime()) && os.Remove(file) == nil {
+				return
+			}
+			used += info.Size()
+			last = later(last, info.ModTime())
+		})
+		if info, err := d.Info(); quarantine && err == nil {
+			if last = later(last, info.ModTime()); old(last) && os.RemoveAll(path) == nil {
+				continue
+			}
+		}
+		size += used
+		if quarantine || len(d.Name()) == 2 {
+			newest = later(newest, last)
+		}
+	}
+	if now.Sub(e.looseAt) >= leftoverAge {
+		e.looseAt, e.looseNewest = now, newest
+	}
+	e.loose.Store(size)
+	e.measured.Store(now.UnixNano())
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// eachFile calls f with the files below a directory.
+func eachFile(dir string, f func(path string, info fs.FileInfo)) {
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return nil // it may be removed at any time
+		}
+		if info, err := d.Info(); err == nil {
+			f(path, info)
+		}
+		return nil
+	})
 }
 
 // restTime is how long a repository is not evicted after a use, because a request may have

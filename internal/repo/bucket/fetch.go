@@ -34,6 +34,7 @@ func (s *Storage) Refresh(ctx context.Context, dir string) (bool, error) {
 	s.mu.Unlock()
 	if current && s.intact(dir, stat) {
 		s.count(func(c *Stats) { c.Hits++ })
+		s.measureIfDue(dir, e)
 		return false, nil
 	}
 	// A fetch that began before the row was read may be older than the row.
@@ -213,7 +214,10 @@ func (s *Storage) syncOnce(ctx context.Context, dir string, e *entry) (bool, err
 			return true, fmt.Errorf("%w: pack %s disappeared from the cache", errReplaced, p.hash)
 		}
 	}
-	e.size.Store(packBytes(dir))
+	if s.measureDue(e) {
+		s.measureLoose(dir, e)
+	}
+	e.size.Store(packBytes(dir) + e.loose.Load())
 	s.mu.Lock()
 	e.synced, e.packs, e.later, e.stat = now, needed, later, stat
 	s.mu.Unlock()
