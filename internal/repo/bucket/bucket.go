@@ -196,6 +196,12 @@ func (s *Storage) Remove(ctx context.Context, dir string) error {
 		if err != nil {
 			return err
 		}
+		// The lock comes first: a push or housekeeping may be adding packs.
+		if _, err := lockRepository(ctx, tx, r.id); errors.Is(err, db.ErrNoRows) {
+			return nil
+		} else if err != nil {
+			return err
+		}
 		if err := removeAllPacks(ctx, tx, r.id, s.Now()); err != nil {
 			return err
 		}

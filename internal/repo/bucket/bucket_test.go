@@ -680,3 +680,49 @@ func TestRefusedChanges(t *testing.T) {
 		}
 	})
 }
+
+// TestRemoveDuringUpdate removes a repository while a transaction is adding a pack to it.
+func TestRemoveDuringUpdate(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		if !d.Postgres() {
+			return // transactions of SQLite wait for each other from the beginning
+		}
+		a := newCluster(t, d).node()
+		if _, err := a.Git.Init(t.Context(), a.dir("1"), "main"); err != nil {
+			t.Fatal(err)
+		}
+		commit(t, a.repo("1"), "main", "a", "x")
+		row, err := a.find(t.Context(), a.dir("1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		removed := make(chan error, 1)
+		err = d.Tx(t.Context(), func(tx *db.Tx) error {
+			if _, err := lockRepository(t.Context(), tx, row.id); err != nil {
+				return err
+			}
+			go func() {
+				_, err := a.repo("1").Remove(t.Context())
+				removed <- err
+			}()
+			waittest.For(t, "the removal waits for the lock", func() bool {
+				waits, err := db.Exists(t.Context(), d, `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return waits
+			})
+			return insertPack(t.Context(), tx, a.Name, row.id, packRow{hash: strings.Repeat("a", 40), object: a.prefix() + "x", created: a.Now()})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := waittest.Receive(t, "the removal", removed); err != nil {
+			t.Fatal(err)
+		}
+		if left, err := findPacks(t.Context(), d, row.id); err != nil || len(left) > 0 {
+			t.Errorf("packs without a repository: %+v, %v", left, err)
+		}
+	})
+}
