@@ -562,7 +562,7 @@ func TestCacheLosesRefs(t *testing.T) {
 			if err := os.RemoveAll(filepath.Join(a.dir("1"), lost)); err != nil {
 				t.Fatal(err)
 			}
-			_ = a.combine(t.Context(), a.dir("1"), row, packs, true) // it may fail, but must not lose anything
+			_ = a.combineWhole(t.Context(), a.dir("1"), row, packs) // it may fail, but must not lose anything
 			if got, err := a.repo("1").Commit(t.Context(), "main"); err != nil || got.ID != id {
 				t.Errorf("without %s: %v", lost, err)
 			}

@@ -42,9 +42,9 @@ func (s *Storage) fork(ctx context.Context, from, to string) error {
 		return err
 	}
 	public := v.public()
-	packs, err := findPacks(ctx, s.DB, row.id)
+	packs, err := s.ordinaryPacks(ctx, row)
 	if err != nil {
-		return fmt.Errorf("read packs: %w", err)
+		return err
 	}
 	if err := s.refreshAll(ctx, from); err != nil { // last, so that the cache has these packs
 		return err
@@ -57,7 +57,7 @@ func (s *Storage) fork(ctx context.Context, from, to string) error {
 	shared, rest, err := s.packFork(ctx, from, temp, public, packs)
 	if err != nil {
 		// The largest pack may have been replaced, and removed from the cache.
-		if now, failed := findPacks(ctx, s.DB, row.id); failed == nil && len(packs) > 0 && (len(now) == 0 || now[0].id != packs[0].id) {
+		if now, failed := s.ordinaryPacks(ctx, row); failed == nil && len(packs) > 0 && (len(now) == 0 || now[0].id != packs[0].id) {
 			return errRepacked
 		}
 		return err
@@ -90,6 +90,16 @@ func (s *Storage) fork(ctx context.Context, from, to string) error {
 		return fmt.Errorf("create repository: %w", err)
 	}
 	return nil
+}
+
+// ordinaryPacks returns the packs of a repository without leftover packs, the largest first.
+func (s *Storage) ordinaryPacks(ctx context.Context, row repository) ([]packRow, error) {
+	packs, err := findPacks(ctx, s.DB, row.id)
+	if err != nil {
+		return nil, fmt.Errorf("read packs: %w", err)
+	}
+	packs, _ = withoutLeftovers(packs)
+	return packs, nil
 }
 
 // public returns the branches and tags.

@@ -1,7 +1,6 @@
 package bucket
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,8 +28,10 @@ func (s *Storage) Needs(ctx context.Context, dir string) (git.Needs, error) {
 	return needs(packs), err
 }
 
-// needs returns the needs of packs, the largest of which is first.
+// needs returns the needs of packs, the largest of which is first. Nothing is to be done with
+// leftover packs until they expire.
 func needs(packs []packRow) git.Needs {
+	packs, _ = withoutLeftovers(packs)
 	n := git.Needs{Packs: len(packs)}
 	bitmap := false
 	for _, p := range packs {
@@ -38,7 +39,7 @@ func needs(packs []packRow) git.Needs {
 		bitmap = bitmap || p.bitmap > 0
 	}
 	for _, p := range packs {
-		// Older ones have what combining all would leave out again.
+		// Those of the last time that all were combined do not get smaller.
 		if p.created.After(packs[0].created) {
 			n.Rest += p.size
 		}
@@ -47,12 +48,25 @@ func needs(packs []packRow) git.Needs {
 	return n
 }
 
+// withoutLeftovers splits packs into ordinary and leftover ones.
+func withoutLeftovers(packs []packRow) (ordinary, leftovers []packRow) {
+	for _, p := range packs {
+		if p.leftover {
+			leftovers = append(leftovers, p)
+		} else {
+			ordinary = append(ordinary, p)
+		}
+	}
+	return ordinary, leftovers
+}
+
 // Housekeep implements git.Backend. It combines small packs, so that the number of packs
 // grows with the logarithm of the size. Full housekeeping, and housekeeping that writes a
-// bitmap, writes packs of all reachable objects and removes the others.
+// bitmap, writes packs of all reachable objects and removes those that have been unreachable
+// for a while.
 //
-// It needs no lock: the packs are replaced only if all of them still exist. If another node
-// was faster, it returns git.ErrBusy.
+// It needs no lock, and pushes go on: the packs are replaced only if no other node was faster.
+// Otherwise it returns git.ErrBusy.
 func (s *Storage) Housekeep(ctx context.Context, dir string, o git.HousekeepOptions) (git.HousekeepReport, error) {
 	var done git.HousekeepReport
 	row, packs, err := s.list(ctx, dir)
@@ -65,14 +79,15 @@ func (s *Storage) Housekeep(ctx context.Context, dir string, o git.HousekeepOpti
 	need := needs(packs)
 	whole := o.Full || need.Bitmap || need.Rest > need.Largest/2 && need.Largest >= largePack
 	if whole && len(packs) > 0 {
-		err = s.combine(ctx, dir, row, packs, true)
+		err = s.combineWhole(ctx, dir, row, packs)
 	}
-	if !whole || errors.Is(err, git.ErrBusy) && !o.Full { // a ref moved meanwhile
+	if !whole || errors.Is(err, git.ErrBusy) && !o.Full {
 		if row, packs, err = s.list(ctx, dir); err != nil {
 			return done, err
 		}
-		if old := small(packs); len(old) > 1 {
-			err = s.combine(ctx, dir, row, old, false)
+		ordinary, _ := withoutLeftovers(packs)
+		if old := small(ordinary); len(old) > 1 {
+			err = s.combineSmall(ctx, dir, row, old)
 		}
 	}
 	if err != nil {
@@ -115,10 +130,8 @@ func (s *Storage) list(ctx context.Context, dir string) (repository, []packRow, 
 	return row, packs, nil
 }
 
-// combine replaces packs by one pack of their objects or, with whole, by those of packWhole.
-// Unreachable objects in packs younger than unreachableGrace are kept, because a pipeline may
-// still need a commit after a forced push.
-func (s *Storage) combine(ctx context.Context, dir string, row repository, old []packRow, whole bool) error {
+// combineSmall replaces packs by one pack of their objects.
+func (s *Storage) combineSmall(ctx context.Context, dir string, row repository, old []packRow) error {
 	e := s.entry(dir)
 	e.writing.Add(1)
 	defer e.writing.Add(-1)
@@ -127,170 +140,43 @@ func (s *Storage) combine(ctx context.Context, dir string, row repository, old [
 		return err
 	}
 	defer os.RemoveAll(temp)
-	var made []packRow
-	if whole {
-		made, err = s.packWhole(ctx, dir, temp, row, old)
-	} else {
-		made, err = s.packSmall(ctx, dir, temp, row, old)
-	}
+	hash, err := s.Git.Local(dir).PackPacks(ctx, temp, hashes(old), nil)
 	if err != nil {
+		return s.whyUnpacked(ctx, row, old, err)
+	}
+	var made []packRow
+	if hash != "" {
+		p, err := s.store(ctx, temp, hash)
+		if err != nil {
+			return err
+		}
+		p.created, p.madeFrom = newest(old), row.generation
+		made = append(made, p)
+	}
+	if err := s.replacePacks(ctx, dir, row, old, made); err != nil {
 		return err
 	}
-	if len(old) == len(made) && !slices.ContainsFunc(made, func(p packRow) bool {
-		return !slices.ContainsFunc(old, func(o packRow) bool { return o.hash == p.hash && o.bitmap == p.bitmap })
-	}) {
-		return nil // nothing to combine
+	return s.installAll(ctx, dir, temp, made)
+}
+
+// whyUnpacked returns git.ErrBusy instead of the error of packing packs if another node has
+// replaced them.
+func (s *Storage) whyUnpacked(ctx context.Context, row repository, packs []packRow, err error) error {
+	if now, failed := findPacks(ctx, s.DB, row.id); failed == nil && slices.ContainsFunc(hashes(packs), func(h string) bool { return !slices.Contains(hashes(now), h) }) {
+		return git.ErrBusy
 	}
-	for i := range made {
-		made[i].madeFrom = row.generation
-	}
-	if err := s.replacePacks(ctx, dir, row, old, made, whole); err != nil {
-		return err
-	}
+	return err
+}
+
+// installAll adds packs that were made in a temporary directory to the cache.
+func (s *Storage) installAll(ctx context.Context, dir, temp string, made []packRow) error {
 	for _, p := range made {
 		if !hasPack(dir, p) {
 			_ = s.install(dir, temp, p) // otherwise it is fetched
 		}
 	}
-	_, err = s.Refresh(ctx, dir)
+	_, err := s.Refresh(ctx, dir)
 	return err
-}
-
-func (s *Storage) packSmall(ctx context.Context, dir, temp string, row repository, old []packRow) ([]packRow, error) {
-	hash, err := s.Git.Local(dir).PackPacks(ctx, temp, hashes(old), nil)
-	if err != nil {
-		// Another node may have replaced the packs.
-		if now, failed := findPacks(ctx, s.DB, row.id); failed == nil && slices.ContainsFunc(hashes(old), func(h string) bool { return !slices.Contains(hashes(now), h) }) {
-			err = git.ErrBusy
-		}
-		return nil, err
-	}
-	if hash == "" {
-		return nil, nil
-	}
-	p, err := s.store(ctx, temp, hash)
-	p.created = newest(old)
-	return []packRow{p}, err
-}
-
-// unreachableGrace is the minimum time for which unreachable objects are kept.
-const unreachableGrace = 14 * 24 * time.Hour
-
-// packWhole writes up to three packs: of the objects of the default branch and tags, which
-// rarely become unreachable, so that forks can share it; of the other reachable objects; and of
-// young unreachable objects.
-func (s *Storage) packWhole(ctx context.Context, dir, temp string, row repository, old []packRow) ([]packRow, error) {
-	v, err := s.snapshot(ctx, dir, row)
-	if err != nil {
-		return nil, err
-	}
-	if v.generation != row.generation {
-		return nil, git.ErrBusy
-	}
-	lasting, others := v.split(row.head)
-	hash, err := s.packLasting(ctx, dir, temp, row.head, lasting)
-	if err != nil {
-		return nil, err
-	}
-	if now, err := s.find(ctx, dir); err != nil || now.generation != row.generation {
-		return nil, cmp.Or(err, git.ErrBusy) // before it is uploaded
-	}
-	var made []packRow
-	add := func(hash string, created time.Time) error {
-		if hash == "" {
-			return nil
-		}
-		p, err := s.store(ctx, temp, hash)
-		if err != nil {
-			return err
-		}
-		p.created = created
-		made = append(made, p)
-		return s.install(dir, temp, p) // git looks for it there
-	}
-	now := s.Now()
-	if err := add(hash, now); err != nil {
-		return nil, err
-	}
-	local := s.Git.Local(dir)
-	if len(others.refs) > 0 {
-		if hash, err = local.PackNew(ctx, temp, others.targets(), lasting.targets()); err == nil {
-			err = add(hash, now)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	except := hashes(made)
-	var young []packRow
-	for _, p := range old {
-		if s.Now().Sub(p.created) < unreachableGrace && !slices.Contains(except, p.hash) {
-			young = append(young, p)
-		}
-	}
-	if len(young) == 0 {
-		return made, nil
-	}
-	rest, err := local.PackPacks(ctx, temp, hashes(young), except)
-	if err != nil || rest == "" {
-		return made, err
-	}
-	p, err := s.store(ctx, temp, rest)
-	p.created = newest(young)
-	return append(made, p), err
-}
-
-// split returns the default branch and the tags of a repository, and its other refs. Without a
-// default branch and tags, it returns all refs and none.
-func (v *snapshot) split(branch string) (lasting, others *snapshot) {
-	lasting, others = &snapshot{}, &snapshot{}
-	for _, r := range v.refs {
-		if r.name == git.Heads+branch || strings.HasPrefix(r.name, git.Tags) {
-			lasting.refs = append(lasting.refs, r)
-		} else {
-			others.refs = append(others.refs, r)
-		}
-	}
-	if len(lasting.refs) == 0 {
-		return others, lasting
-	}
-	return lasting, others
-}
-
-// targets returns the IDs of the refs.
-func (v *snapshot) targets() []git.OID {
-	list := make([]git.OID, len(v.refs))
-	for i, r := range v.refs {
-		list[i] = r.target
-	}
-	return list
-}
-
-// packLasting writes a pack with a bitmap of the objects that are reachable from some refs of
-// a repository, and returns its hash. Git writes bitmaps only for all refs, so it works in a
-// repository that has only these and borrows the objects.
-func (s *Storage) packLasting(ctx context.Context, dir, temp, branch string, lasting *snapshot) (string, error) {
-	view, err := s.temp(".view-")
-	if err != nil {
-		return "", err
-	}
-	defer os.RemoveAll(view)
-	if err := git.Layout(view, branch); err != nil {
-		return "", err
-	}
-	if err := replace(filepath.Join(view, "objects", "info", "alternates"), filepath.Join(dir, "objects")+"\n"); err != nil {
-		return "", err
-	}
-	if err := s.writeRefs(view, branch, lasting); err != nil {
-		return "", err
-	}
-	local := s.Git.Local(view)
-	defer local.Forget()
-	hash, err := local.PackAll(ctx, temp, lasting.targets())
-	if err == nil && hash == "" && len(lasting.refs) > 0 {
-		err = fmt.Errorf("git packed none of %d refs: %w", len(lasting.refs), git.ErrCorrupt)
-	}
-	return hash, err
 }
 
 // install moves the files of a pack from a temporary directory to that of a
@@ -336,29 +222,18 @@ func small(packs []packRow) []packRow {
 	return packs
 }
 
-// replacePacks replaces packs by others with the same objects. With whole, unreachable
-// objects may be missing; then no ref may have changed since they were packed.
-func (s *Storage) replacePacks(ctx context.Context, dir string, row repository, old, made []packRow, whole bool) error {
-	ids := make([]int64, len(old))
-	for i, p := range old {
-		ids[i] = p.id
-	}
+// replacePacks replaces packs by others with the same objects.
+func (s *Storage) replacePacks(ctx context.Context, dir string, row repository, old, made []packRow) error {
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
-		now, err := lockRepository(ctx, tx, row.id)
-		if errors.Is(err, db.ErrNoRows) {
-			return git.ErrNoRepository
-		}
+		now, err := s.lockForPacks(ctx, tx, row, row.version())
 		if err != nil {
 			return err
 		}
-		if now.packGeneration != row.packGeneration || whole && now.generation != row.generation || s.lostCommits(now, row.version()) {
-			return git.ErrBusy
-		}
-		removed, err := removePacks(ctx, tx, ids, s.Now())
+		removed, err := removePacks(ctx, tx, old, s.Now())
 		if err != nil {
 			return err
 		}
-		if removed != int64(len(ids)) {
+		if removed != int64(len(old)) {
 			return git.ErrBusy
 		}
 		for _, p := range made {
@@ -369,15 +244,33 @@ func (s *Storage) replacePacks(ctx context.Context, dir string, row repository, 
 		if err := s.announce(ctx, tx, dir, made...); err != nil {
 			return err
 		}
-		if !whole {
-			return saveGeneration(ctx, tx, row.id, now.generation+1)
-		}
-		return savePackGeneration(ctx, tx, row.id, now.generation+1)
+		return saveGeneration(ctx, tx, row.id, now.generation+1)
 	})
 	if err != nil {
 		return fmt.Errorf("replace packs: %w", err)
 	}
 	return nil
+}
+
+// lockForPacks locks a repository to replace packs. It returns git.ErrBusy if packs were removed
+// since the row was read, or if the state that was read may have been lost.
+func (s *Storage) lockForPacks(ctx context.Context, tx *db.Tx, row repository, read version) (repository, error) {
+	now, err := lockRepository(ctx, tx, row.id)
+	if errors.Is(err, db.ErrNoRows) {
+		return now, git.ErrNoRepository
+	}
+	if err == nil && (s.lostCommits(now, read) || now.packGeneration != row.packGeneration) {
+		err = git.ErrBusy
+	}
+	return now, err
+}
+
+func ids(packs []packRow) []int64 {
+	list := make([]int64, len(packs))
+	for i, p := range packs {
+		list[i] = p.id
+	}
+	return list
 }
 
 // tidy deletes the rows of deleted refs, and removes files that git left in the cache.

@@ -194,7 +194,10 @@ type packRow struct {
 	created   time.Time
 	// madeFrom is the generation whose packs housekeeping made this one from; it has no
 	// other objects. It is 0 for a pack of new objects.
-	madeFrom    int64
+	madeFrom int64
+	// leftover means that housekeeping found its objects unreachable, at the time of created.
+	// No ref needs them: what becomes reachable again is packed again.
+	leftover    bool
 	inRow       bool
 	pack, index []byte // contents, to insert
 }
@@ -204,6 +207,9 @@ const packColumns = `id, hash, object, size, index_size, bitmap_size, created_at
 func scanPack(s db.Scanner) (p packRow, err error) {
 	err = s.Scan(&p.id, &p.hash, &p.object, &p.size, &p.idx, &p.bitmap, db.Time(&p.created), &p.madeFrom)
 	p.inRow = p.object == ""
+	if p.madeFrom < 0 { // the sign tells leftover packs
+		p.leftover, p.madeFrom = true, -p.madeFrom
+	}
 	return p, err
 }
 
@@ -218,24 +224,40 @@ func findContent(ctx context.Context, q db.Q, id int64) (pack, index []byte, err
 	return pack, index, err
 }
 
-// insertPack inserts a pack, unless the repository has it.
+// insertPack inserts a pack, unless the repository has it. If that is a leftover pack, it becomes
+// a pack like others.
 func insertPack(ctx context.Context, q db.Q, storage string, repositoryID int64, p packRow) error {
 	var pack, index any
 	if p.inRow {
 		pack, index = p.pack, p.index
 	}
+	from := p.madeFrom
+	if p.leftover {
+		from = -from
+	}
 	_, err := q.ExecContext(ctx, `INSERT INTO bucket_packs (storage, repository_id, hash, object, size, index_size, bitmap_size, pack, pack_index, created_at, made_from) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (repository_id, hash) WHERE removed_at IS NULL DO NOTHING`,
-		storage, repositoryID, p.hash, p.object, p.size, p.idx, p.bitmap, pack, index, p.created, p.madeFrom)
+		ON CONFLICT (repository_id, hash) WHERE removed_at IS NULL DO UPDATE SET made_from = 0 WHERE bucket_packs.made_from < 0 AND excluded.made_from >= 0`,
+		storage, repositoryID, p.hash, p.object, p.size, p.idx, p.bitmap, pack, index, p.created, from)
 	return err
 }
 
-// removePacks marks packs as removed, and returns how many were there.
-func removePacks(ctx context.Context, q db.Q, ids []int64, at time.Time) (int64, error) {
+// removePacks marks packs as removed, and returns how many were there. A leftover pack stays if
+// an update has the same pack meanwhile.
+func removePacks(ctx context.Context, q db.Q, packs []packRow, at time.Time) (int64, error) {
+	ordinary, leftovers := withoutLeftovers(packs)
+	removed, err := removeByID(ctx, q, ids(ordinary), ``, at)
+	if err != nil {
+		return removed, err
+	}
+	more, err := removeByID(ctx, q, ids(leftovers), ` AND made_from < 0`, at)
+	return removed + more, err
+}
+
+func removeByID(ctx context.Context, q db.Q, ids []int64, where string, at time.Time) (int64, error) {
 	var removed int64
 	for len(ids) > 0 {
 		n := min(len(ids), refBatch)
-		count, err := db.ExecCount(ctx, q, `UPDATE bucket_packs SET removed_at = ? WHERE removed_at IS NULL AND id IN `+db.In(n), append([]any{at}, db.Any(ids[:n])...)...)
+		count, err := db.ExecCount(ctx, q, `UPDATE bucket_packs SET removed_at = ? WHERE removed_at IS NULL`+where+` AND id IN `+db.In(n), append([]any{at}, db.Any(ids[:n])...)...)
 		if err != nil {
 			return removed, err
 		}
