@@ -99,6 +99,9 @@ func New(d Deps) (*Storage, error) {
 	if s.Dir, s.claim, err = claim(dir); err != nil {
 		return nil, fmt.Errorf("cache of storage %s: %w", d.Name, err)
 	}
+	if err := emptyOthers(dir, s.Dir); err != nil {
+		s.Log.Warn("caches of ended processes cannot be removed", "storage", d.Name, "error", err)
+	}
 	err = s.findEntries()
 	if err == nil {
 		err = d.Git.Mount(s.Dir, s)
