@@ -76,7 +76,7 @@ func (t projectTarget) begin(ctx context.Context, j journal) (int64, error) {
 }
 
 func (t projectTarget) mover() func(context.Context, journal) error {
-	return mover(t.repo, t.moveOnce)
+	return mover(t.repo, t.prepare)
 }
 
 func (t projectTarget) finish(ctx context.Context, id int64, j journal) error {
@@ -122,7 +122,7 @@ func (t auxRepoTarget) begin(ctx context.Context, j journal) (int64, error) {
 }
 
 func (t auxRepoTarget) mover() func(context.Context, journal) error {
-	return mover(t.repo, t.moveOnce)
+	return mover(t.repo, t.prepare)
 }
 
 func (t auxRepoTarget) finish(ctx context.Context, id int64, j journal) error {

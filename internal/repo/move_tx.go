@@ -11,13 +11,18 @@ import (
 	"svc/internal/git/refstore"
 )
 
+// inTx is called in the transaction of a push, with the default branch and whether it exists
+// after the update.
+type inTx = func(ctx context.Context, tx *db.Tx, branch string, exists bool) error
+
 // txStore is a store of refs that are in the database, so that a push is one transaction: its
 // refs, its objects, its event and its background jobs. It needs no row while it is in
-// progress, and nothing has to be settled after a crash. UpdateIn is Update that also calls in
-// within its transaction, with the default branch and whether it exists after the update.
+// progress, and nothing has to be settled after a crash. UpdateIn is Update that also calls what
+// prepare returns within its transaction. It calls prepare after the objects were stored, and
+// again with the error if the transaction failed, until prepare returns an error.
 type txStore interface {
 	refstore.Store
-	UpdateIn(ctx context.Context, mark string, updates []git.Update, in func(ctx context.Context, tx *db.Tx, branch string, exists bool) error) error
+	UpdateIn(ctx context.Context, mark string, updates []git.Update, prepare func(ctx context.Context, last error) (inTx, error)) error
 }
 
 // inDatabase returns the refs of a repository if they are in the database, otherwise nil.
@@ -26,55 +31,50 @@ func inDatabase(r git.Repo) txStore {
 	return refs
 }
 
-// maxMoveTries is the maximum number of attempts of moveInTx.
+// maxMoveTries is the maximum number of attempts of a push that other pushes overtake.
 const maxMoveTries = 50
 
-// moveInTx calls once, which updates refs and records the push in one transaction, until it was
-// not overtaken by another push.
-func moveInTx(ctx context.Context, r git.Repo, j journal, once func() error) error {
-	var err error
-	for range maxMoveTries {
-		if err = once(); !errors.Is(err, errOvertaken) {
-			break
-		}
-	}
-	if err == nil || errors.Is(err, git.ErrConflict) || errors.Is(err, git.ErrNotFound) {
-		return err
-	}
-	// The connection to the database may have been lost after the commit.
-	if came, failed := landed(ctx, r, j); failed == nil && len(came.Changes) == len(j.Changes) {
-		return nil
-	}
-	return err
-}
-
-// mover returns a function that updates refs and records the push in one transaction, with
-// once; nil if the refs are not in the database.
-func mover(r git.Repo, once func(ctx context.Context, refs txStore, j journal) error) func(context.Context, journal) error {
+// mover returns a function that updates refs and records the push in one transaction, with the
+// function that prepare returns; nil if the refs are not in the database. The errors are those of
+// git.Repo.UpdateRefs; Unavailable while the repository is being moved, Conflict if it was moved
+// since it was opened.
+func mover(r git.Repo, prepare func(ctx context.Context, refs txStore, j journal) (inTx, error)) func(context.Context, journal) error {
 	refs := inDatabase(r)
 	if refs == nil {
 		return nil
 	}
 	return func(ctx context.Context, j journal) error {
-		return moveInTx(ctx, r, j, func() error { return once(ctx, refs, j) })
+		tries := 0
+		err := refs.UpdateIn(ctx, j.Mark, j.updates(), func(ctx context.Context, last error) (inTx, error) {
+			if tries++; last != nil && (tries > maxMoveTries || !errors.Is(last, errOvertaken)) {
+				return nil, last
+			}
+			return prepare(ctx, refs, j)
+		})
+		if err == nil || errors.Is(err, git.ErrConflict) || errors.Is(err, git.ErrNotFound) {
+			return err
+		}
+		// The connection to the database may have been lost after the commit.
+		if came, failed := landed(ctx, r, j); failed == nil && len(came.Changes) == len(j.Changes) {
+			return nil
+		}
+		return err
 	}
 }
 
-// moveOnce updates refs and records the push. The errors are those of git.Repo.UpdateRefs;
-// Unavailable while the repository is being moved, Conflict if it was moved since it was
-// opened; errOvertaken.
-func (t projectTarget) moveOnce(ctx context.Context, refs txStore, j journal) error {
-	updates := j.updates()
-	at, err := headAfter(ctx, refs, updates)
+// prepare returns the function that records a push. It returns errOvertaken if another push was
+// recorded since.
+func (t projectTarget) prepare(ctx context.Context, refs txStore, j journal) (inTx, error) {
+	at, err := headAfter(ctx, refs, j.updates())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	changes := slices.Clone(j.Changes) // the number of commits is set there
 	rec, err := t.s.describe(ctx, t.repo, at, Push{Project: t.p, By: t.by, Changes: changes, Options: j.Options, About: j.About, At: t.s.Now()})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return refs.UpdateIn(ctx, j.Mark, updates, func(ctx context.Context, tx *db.Tx, branch string, exists bool) error {
+	return func(ctx context.Context, tx *db.Tx, branch string, exists bool) error {
 		if !at.is(branch, exists) {
 			return errOvertaken
 		}
@@ -85,26 +85,25 @@ func (t projectTarget) moveOnce(ctx context.Context, refs txStore, j journal) er
 			return err
 		}
 		return t.s.insert(ctx, tx, rec)
-	})
+	}, nil
 }
 
-// moveOnce updates refs and records the push. The errors are those for projects.
-func (t auxRepoTarget) moveOnce(ctx context.Context, refs txStore, j journal) error {
+// prepare returns the function that records a push, as that for projects does.
+func (t auxRepoTarget) prepare(ctx context.Context, refs txStore, j journal) (inTx, error) {
 	pushes, err := auxRepoPushes(ctx, t.s.DB, t.a.ID)
 	if err != nil {
-		return db.NotFound(err, "Repository")
+		return nil, db.NotFound(err, "Repository")
 	}
-	updates := j.updates()
-	at, err := headAfter(ctx, refs, updates)
+	at, err := headAfter(ctx, refs, j.updates())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	now := t.s.Now()
 	record, err := t.follow(ctx, at, j, now)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return refs.UpdateIn(ctx, j.Mark, updates, func(ctx context.Context, tx *db.Tx, branch string, exists bool) error {
+	return func(ctx context.Context, tx *db.Tx, branch string, exists bool) error {
 		if !at.is(branch, exists) {
 			return errOvertaken
 		}
@@ -115,7 +114,7 @@ func (t auxRepoTarget) moveOnce(ctx context.Context, refs txStore, j journal) er
 			return err
 		}
 		return t.insert(ctx, tx, pushes, now, record)
-	})
+	}, nil
 }
 
 // updates returns the updates of the changes.

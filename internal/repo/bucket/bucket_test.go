@@ -726,3 +726,49 @@ func TestRemoveDuringUpdate(t *testing.T) {
 		}
 	})
 }
+
+// TestUpdateIsOvertaken repeats only the transaction of an update, not the storing of its objects.
+func TestUpdateIsOvertaken(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		c := newCluster(t, d)
+		stored := 0
+		c.store = &hookedStore{c.store, func() { stored++ }}
+		a := c.node()
+		if _, err := a.Git.Init(t.Context(), a.dir("1"), "main"); err != nil {
+			t.Fatal(err)
+		}
+		who := git.Signature{Name: "T", Email: "t@example.com", When: time.Unix(1e9, 0)}
+		made, err := a.repo("1").CommitChanges(t.Context(), git.ChangeOptions{
+			Author: who, Committer: who, Message: "m", Actions: []git.Action{{Kind: git.Create, Path: "large", Content: []byte(incompressible(150 << 10))}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		overtaken, broken := errors.New("overtaken"), errors.New("broken")
+		for _, ends := range []error{broken, nil} {
+			stored = 0
+			tries := 0
+			prepare := func(_ context.Context, last error) (inTx, error) {
+				if last != nil && !errors.Is(last, overtaken) {
+					return nil, last
+				}
+				tries++
+				return func(context.Context, *db.Tx, string, bool) error {
+					if tries < 4 {
+						return overtaken
+					}
+					return ends
+				}, nil
+			}
+			refs := &refs{a.Storage, a.dir("1")}
+			err := refs.UpdateIn(t.Context(), "mark", []git.Update{{Ref: git.Heads + "main", Old: git.ZeroOID, New: made.ID}}, prepare)
+			if !errors.Is(err, ends) || tries != 4 || stored != 1 {
+				t.Errorf("%d attempts, stored %d times, %v", tries, stored, err)
+			}
+		}
+		if got, err := c.node().repo("1").Commit(t.Context(), "main"); err != nil || got.ID != made.ID {
+			t.Error(got, err)
+		}
+	})
+}

@@ -25,10 +25,15 @@ func (r *refs) Update(ctx context.Context, mark string, updates []git.Update) er
 	return r.UpdateIn(ctx, mark, updates, nil)
 }
 
-// UpdateIn is Update for a push, if in is not nil. It sets the default branch as
-// git.Repo.AdoptBranch does, and runs in, with the default branch and whether it exists now, in
-// the same transaction. Its error undoes the update and is returned.
-func (r *refs) UpdateIn(ctx context.Context, mark string, updates []git.Update, in func(ctx context.Context, tx *db.Tx, branch string, exists bool) error) error {
+// inTx is a function that runs in the transaction of an update, with the default branch and
+// whether it exists now. Its error undoes the update.
+type inTx = func(ctx context.Context, tx *db.Tx, branch string, exists bool) error
+
+// UpdateIn is Update for a push, if prepare is not nil. It sets the default branch as
+// git.Repo.AdoptBranch does. prepare is called after the objects were stored, and returns what
+// to run in the transaction. If that fails, prepare is called with the error: it returns
+// a function for another attempt, or an error, which is returned.
+func (r *refs) UpdateIn(ctx context.Context, mark string, updates []git.Update, prepare func(ctx context.Context, last error) (inTx, error)) error {
 	if len(updates) == 0 {
 		return nil
 	}
@@ -44,17 +49,14 @@ func (r *refs) UpdateIn(ctx context.Context, mark string, updates []git.Update, 
 	}
 	var err error
 	for range 5 {
-		if err = r.s.update(ctx, r.dir, mark, updates, in); !errors.Is(err, errRepacked) {
+		if err = r.s.update(ctx, r.dir, mark, updates, prepare); !errors.Is(err, errRepacked) {
 			return err
 		}
 	}
 	return err
 }
 
-// inTx is a function that runs in the transaction of an update, or nil.
-type inTx func(ctx context.Context, tx *db.Tx, branch string, exists bool) error
-
-func (s *Storage) update(ctx context.Context, dir, mark string, updates []git.Update, in inTx) error {
+func (s *Storage) update(ctx context.Context, dir, mark string, updates []git.Update, prepare func(ctx context.Context, last error) (inTx, error)) error {
 	row, err := s.find(ctx, dir)
 	if err != nil {
 		return err
@@ -89,57 +91,84 @@ func (s *Storage) update(ctx context.Context, dir, mark string, updates []git.Up
 		}
 		return err
 	}
+	p := prepared{dir: dir, mark: mark, row: row, before: before, updates: updates, changes: changes, pack: pack}
 	var after repository
+	for last := error(nil); ; {
+		var in inTx
+		if prepare != nil {
+			if in, err = prepare(ctx, last); err != nil {
+				return err
+			}
+		}
+		if after, last = s.commit(ctx, p, in); last == nil {
+			break
+		}
+		if prepare == nil || errors.Is(last, errRepacked) {
+			return last
+		}
+	}
+	s.adopt(dir, temp, pack, row, after, changes)
+	return nil
+}
+
+// prepared is an update whose objects are stored.
+type prepared struct {
+	dir, mark string
+	row       repository
+	before    *snapshot // at row or later
+	updates   []git.Update
+	changes   []ref
+	pack      *packRow // nil if there are no new objects
+}
+
+// commit commits an update, and returns the row of the repository after it. in may be nil.
+func (s *Storage) commit(ctx context.Context, p prepared, in inTx) (after repository, err error) {
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		now, err := lockRepository(ctx, tx, row.id)
+		now, err := lockRepository(ctx, tx, p.row.id)
 		if errors.Is(err, db.ErrNoRows) {
-			return fmt.Errorf("%w: %s", git.ErrNoRepository, dir)
+			return fmt.Errorf("%w: %s", git.ErrNoRepository, p.dir)
 		}
 		if err != nil {
 			return err
 		}
-		if now.packGeneration != row.packGeneration || s.lostCommits(now, before.version) {
+		if now.packGeneration != p.row.packGeneration || s.lostCommits(now, p.before.version) {
 			return errRepacked
 		}
-		if err := s.compare(ctx, tx, now.id, updates); err != nil {
+		if err := s.compare(ctx, tx, now.id, p.updates); err != nil {
 			return err
 		}
 		after = now
 		after.generation++
-		if err := saveRefs(ctx, tx, now.id, after.generation, changes); err != nil {
+		if err := saveRefs(ctx, tx, now.id, after.generation, p.changes); err != nil {
 			return err
 		}
-		if pack != nil {
-			if err := insertPack(ctx, tx, s.Name, now.id, *pack); err != nil {
+		if p.pack != nil {
+			if err := insertPack(ctx, tx, s.Name, now.id, *p.pack); err != nil {
 				return err
 			}
-			if err := s.announce(ctx, tx, dir, *pack); err != nil {
+			if err := s.announce(ctx, tx, p.dir, *p.pack); err != nil {
 				return err
 			}
 		}
-		if mark != "" {
-			names := make([]string, len(changes))
-			for i, c := range changes {
+		if p.mark != "" {
+			names := make([]string, len(p.changes))
+			for i, c := range p.changes {
 				names[i] = c.name
 			}
-			if err := insertMarks(ctx, tx, now.id, mark, names, s.Now()); err != nil {
+			if err := insertMarks(ctx, tx, now.id, p.mark, names, s.Now()); err != nil {
 				return err
 			}
 		}
 		if err := saveGeneration(ctx, tx, now.id, after.generation); err != nil || in == nil {
 			return err
 		}
-		branch, exists, err := adoptBranch(ctx, tx, after, changes)
+		branch, exists, err := adoptBranch(ctx, tx, after, p.changes)
 		if err != nil {
 			return err
 		}
 		return in(ctx, tx, branch, exists)
 	})
-	if err != nil {
-		return err
-	}
-	s.adopt(dir, temp, pack, row, after, changes)
-	return nil
+	return after, err
 }
 
 // lostCommits reports whether the database may have lost commits since a version was read, which
