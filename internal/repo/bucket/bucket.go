@@ -51,9 +51,10 @@ type Storage struct {
 
 	mu      sync.Mutex
 	entries map[string]*entry // by directory
-	refs    *lru.Map[string, *snapshot]
-	stats   Stats
-	claim   *os.File // locks the directory
+	// Large snapshots have a limit of their own, because one may be larger than the limit.
+	refs, largeRefs *lru.Map[string, *snapshot]
+	stats           Stats
+	claim           *os.File // locks the directory
 
 	life    context.Context // ends with Close
 	end     context.CancelFunc
@@ -82,8 +83,12 @@ type Stats struct {
 	Bytes        int64 // in the cache now
 }
 
-// snapshotBytes is the memory limit for the refs of all repositories.
-const snapshotBytes = 32 << 20
+const (
+	// snapshotBytes is the memory limit for the refs of all repositories, and for those of
+	// repositories with more than largeSnapshot. One repository may exceed it.
+	snapshotBytes = 32 << 20
+	largeSnapshot = snapshotBytes / 8
+)
 
 // New returns a Storage and mounts it: git.Engine.Repo then returns its repositories for
 // directories below its Dir. The cache of an earlier process is used again.
@@ -92,7 +97,7 @@ func New(d Deps) (*Storage, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Storage{Deps: d, entries: map[string]*entry{}, refs: lru.New[string, *snapshot](snapshotBytes, nil),
+	s := &Storage{Deps: d, entries: map[string]*entry{}, refs: lru.New[string, *snapshot](snapshotBytes, nil), largeRefs: lru.New[string, *snapshot](snapshotBytes, nil),
 		fetching: make(chan struct{}, maxFetching), fetchingLarge: make(chan struct{}, maxFetching),
 		prefetching: make(chan struct{}, 1), following: make(chan struct{}, 1)}
 	s.life, s.end = context.WithCancel(context.Background())

@@ -77,7 +77,7 @@ func (r *refs) now(ctx context.Context) (repository, *snapshot, error) {
 // the changes since they were last read.
 func (s *Storage) snapshot(ctx context.Context, dir string, row repository) (*snapshot, error) {
 	s.mu.Lock()
-	v, ok := s.refs.Get(dir)
+	v, ok := s.cached(dir)
 	s.mu.Unlock()
 	if ok && (v.epoch > row.epoch || v.epoch == row.epoch && v.id == row.id && v.generation >= row.generation) {
 		return v, nil
@@ -107,12 +107,28 @@ func (s *Storage) keep(dir string, v *snapshot) {
 	e := s.entry(dir)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if old, ok := s.refs.Peek(dir); !ok || !old.has(v.version) {
-		s.refs.Put(dir, v, 200*len(v.refs)+1000)
+	if old, ok := s.cached(dir); !ok || !old.has(v.version) {
+		cost := 200*len(v.refs) + 1000
+		to, other := s.refs, s.largeRefs
+		if cost > largeSnapshot {
+			to, other = other, to
+		}
+		if _, ok := other.Peek(dir); ok {
+			other.DeleteFunc(func(key string) bool { return key == dir })
+		}
+		to.Put(dir, v, cost)
 	}
 	if !e.known.has(v.version) {
 		e.known = v.version
 	}
+}
+
+// cached returns the cached snapshot of a directory. The caller holds mu.
+func (s *Storage) cached(dir string) (*snapshot, bool) {
+	if v, ok := s.refs.Get(dir); ok {
+		return v, true
+	}
+	return s.largeRefs.Get(dir)
 }
 
 // Exists implements refstore.Store.

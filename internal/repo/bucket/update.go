@@ -397,7 +397,7 @@ func (s *Storage) adopt(dir, temp string, pack *packRow, before, after repositor
 		return
 	}
 	s.mu.Lock()
-	v, ok := s.refs.Peek(dir)
+	v, ok := s.cached(dir)
 	s.mu.Unlock()
 	if !ok || v.id != before.id || v.generation != before.generation {
 		return
