@@ -84,9 +84,6 @@ func (s *Service) undo(ctx context.Context, r git.Repo, h Held, known Recorded, 
 	if err != nil {
 		return nil, fmt.Errorf("pushes to %s since the snapshot: %w", h.Path(), err)
 	}
-	// A push is begun after the pushes that it builds on have moved their refs. Pushes
-	// without a row (move_tx.go) are recorded in their order.
-	slices.SortStableFunc(late, func(a, b latePush) int { return cmp.Compare(a.id, b.id) })
 	was := map[string]git.OID{}
 	for _, push := range late {
 		for _, c := range push.changes {
@@ -110,24 +107,49 @@ func (s *Service) undo(ctx context.Context, r git.Repo, h Held, known Recorded, 
 
 // latePush is a push that a snapshot does not know.
 type latePush struct {
-	id      int64 // of its row in pushes or annex_pushes
+	id      int64 // of its row in pushes or annex_pushes; 0 without one (move_tx.go)
 	changes []Change
 }
 
-// latePushes returns the pushes that are not known and whose refs have moved. Those
+// orderPushes sorts pushes by the order in which they happened. recorded are in the order in
+// which they were recorded; left are not recorded yet. inDB tells whether the refs are in the
+// database now.
+//
+// Pushes without a row are recorded in their order. Those with a row may be recorded in any
+// order, but a push is begun after the pushes that it builds on have moved their refs. A
+// repository that moves to another kind of storage has no push in progress.
+func orderPushes(recorded, left []latePush, inDB bool) []latePush {
+	at := len(recorded)
+	for inDB && at > 0 && recorded[at-1].id == 0 {
+		at-- // those in progress precede the move
+	}
+	list := slices.Insert(slices.Clone(recorded), at, left...)
+	for from := 0; from < len(list); {
+		to := from + 1
+		for to < len(list) && (list[to].id == 0) == (list[from].id == 0) {
+			to++
+		}
+		slices.SortStableFunc(list[from:to], func(a, b latePush) int { return cmp.Compare(a.id, b.id) })
+		from = to
+	}
+	return list
+}
+
+// latePushes returns the pushes that are not known and whose refs have moved, in their order. Those
 // in progress are recorded soon; the refs tell about those that are not, for example
 // because their node was killed.
-func (s *Service) latePushes(ctx context.Context, r git.Repo, h Held, known Recorded) (list []latePush, err error) {
-	left, err := s.awaitPushes(ctx, h)
+func (s *Service) latePushes(ctx context.Context, r git.Repo, h Held, known Recorded) ([]latePush, error) {
+	begun, err := s.awaitPushes(ctx, h)
 	if err != nil {
 		return nil, err
 	}
-	for id, j := range left {
+	var list, left []latePush
+	for id, j := range begun {
 		came, err := landed(ctx, r, j)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, latePush{id, came.Changes})
+		left = append(left, latePush{id, came.Changes})
 	}
 	const some = 500
 	for last := int64(0); ; {
@@ -147,7 +169,7 @@ func (s *Service) latePushes(ctx context.Context, r git.Repo, h Held, known Reco
 			list = append(list, push)
 		}
 		if len(found) < some {
-			return list, nil
+			return orderPushes(list, left, inDatabase(r) != nil), nil
 		}
 	}
 }
