@@ -152,6 +152,7 @@ func TestLFSObjects(t *testing.T) {
 			if err := s.LFS.SweepObjects(t.Context()); err != nil {
 				t.Fatal(err)
 			}
+			s.Settled(t)
 		}
 		sweep()
 		if !has("alice/p", gone) {
