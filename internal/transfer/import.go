@@ -144,10 +144,15 @@ func (s *Service) receive(ctx context.Context, by actor.Actor, i *Import, given 
 		})
 	}
 	if err != nil {
-		// Without the file or the namespace there is no import.
+		// Without the file or the namespace there is no import. But the transaction may have
+		// been committed, and only its answer lost: then the import goes on.
 		ctx := context.WithoutCancel(ctx)
 		err = fmt.Errorf("keep the file of import %d: %w", i.ID, err)
-		return errors.Join(err, s.Blobs.Delete(ctx, i.file), deleteImport(ctx, s.DB, i))
+		deleted, failed := deleteUploading(ctx, s.DB, i)
+		if deleted {
+			failed = s.Blobs.Delete(ctx, i.file)
+		}
+		return errors.Join(err, failed)
 	}
 	return nil
 }

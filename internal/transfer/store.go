@@ -272,9 +272,11 @@ func pastFiles(ctx context.Context, q db.Q, project bool, before time.Time) ([]*
 		ORDER BY i.id LIMIT 100`, before)
 }
 
-func deleteImport(ctx context.Context, q db.Q, i *Import) error {
-	_, err := q.ExecContext(ctx, `DELETE FROM `+tablesOf(i.Project).imports+` WHERE id = ?`, i.ID)
-	return err
+// deleteUploading deletes an import whose file is being uploaded, and reports whether it
+// still was.
+func deleteUploading(ctx context.Context, q db.Q, i *Import) (bool, error) {
+	n, err := db.ExecCount(ctx, q, `DELETE FROM `+tablesOf(i.Project).imports+` WHERE id = ? AND state = ?`, i.ID, string(Uploading))
+	return n > 0, err
 }
 
 func deletePastImports(ctx context.Context, q db.Q, project bool, before time.Time) error {
