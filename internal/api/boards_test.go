@@ -44,6 +44,8 @@ func TestBoards(t *testing.T) {
 			{Name: "far", Do: fmt.Sprintf("PUT %s/lists/%d", board, third), As: alice, JSON: `{"position":99}`, Status: 200, Want: `{"position":2}`},
 			{Name: "change", Do: "PUT " + board, As: alice, JSON: fmt.Sprintf(`{"name":"Work!","milestone_id":%d,"labels":"ready","weight":2,"hide_closed_list":true}`, goal), Status: 200,
 				Want: `{"name":"Work!","milestone":{"title":"v1"},"labels":[{"name":"ready"}],"weight":2,"hide_closed_list":true}`},
+			{Name: "the same label twice", Do: "PUT " + board, As: alice, JSON: `{"labels":"ready,ready"}`, Status: 200, Want: `{"labels":[{"name":"ready"}]}`},
+			{Name: "too many labels", Do: "PUT " + board, As: alice, JSON: fmt.Sprintf(`{"labels":%q}`, manyNames(101)), Status: 400},
 			{Name: "and back", Do: "PUT " + board, As: alice, JSON: `{"milestone_id":null,"labels":"","weight":null}`, Status: 200, Want: `{"milestone":null,"labels":[],"weight":null}`},
 			{Name: "list", Do: fmt.Sprintf("GET %s/lists/%d", board, first), Status: 200, Want: `{"label":{"name":"doing"}}`},
 			{Name: "delete a list", Do: fmt.Sprintf("DELETE %s/lists/%d", board, first), As: alice, Status: 204},
@@ -162,4 +164,13 @@ func TestProjectUploads(t *testing.T) {
 			t.Errorf("%s is left", left.Key)
 		}
 	})
+}
+
+// manyNames returns different names, separated by commas.
+func manyNames(n int) string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("name %d", i)
+	}
+	return strings.Join(names, ",")
 }

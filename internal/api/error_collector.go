@@ -21,7 +21,7 @@ func (a *API) errorCollectorRoutes() {
 	const at = "/error_tracking/collector/api/{id}"
 	for _, one := range []struct {
 		path, summary string
-		read          func(io.Reader) (*errortrack.Envelope, error)
+		read          readEnvelope
 	}{
 		{at + "/envelope/", "Send an envelope", errortrack.ReadEnvelope},
 		{at + "/store/", "Send an event (deprecated)", readStored},
@@ -47,8 +47,16 @@ type collectedJSON struct {
 	ID string `json:"id,omitempty" doc:"ID of the event, if the request contained one."`
 }
 
-// readStored parses the body of the deprecated endpoint: a single event.
-func readStored(from io.Reader) (*errortrack.Envelope, error) {
+// readEnvelope reads a decompressed body, and calls admit with the key in it, empty if
+// there is none, before it reads the rest.
+type readEnvelope func(from io.Reader, admit func(key string) error) (*errortrack.Envelope, error)
+
+// readStored parses the body of the deprecated endpoint: a single event. It contains no
+// key.
+func readStored(from io.Reader, admit func(key string) error) (*errortrack.Envelope, error) {
+	if err := admit(""); err != nil {
+		return nil, err
+	}
 	text, err := io.ReadAll(io.LimitReader(from, errortrack.MaxEvent+1))
 	if err != nil {
 		return nil, err
@@ -61,24 +69,33 @@ func readStored(from io.Reader) (*errortrack.Envelope, error) {
 
 // collector returns a handler that accepts events from an SDK:
 // https://develop.sentry.dev/sdk/foundations/transport/
-func (a *API) collector(read func(io.Reader) (*errortrack.Envelope, error)) func(*call, collectParams) (collectedJSON, error) {
+func (a *API) collector(read readEnvelope) func(*call, collectParams) (collectedJSON, error) {
 	return func(c *call, p collectParams) (collectedJSON, error) {
-		key := sentKey(c.r.Header, p.Key)
 		var from errortrack.Sender
+		admit := func(key string) (err error) {
+			from, err = a.admitSender(c, p.Project, key)
+			return err
+		}
+		key := sentKey(c.r.Header, p.Key)
 		if key != "" { // otherwise the key is in the body
-			var err error
-			if from, err = a.admitSender(c, p.Project, key); err != nil {
+			if err := admit(key); err != nil {
 				return collectedJSON{}, err
 			}
 		}
-		sent, err := a.readSent(c, read)
+		var refusal error
+		sent, err := a.readSent(c, func(body io.Reader) (*errortrack.Envelope, error) {
+			return read(body, func(inBody string) error {
+				if key == "" {
+					refusal = admit(inBody)
+				}
+				return refusal
+			})
+		})
+		if refusal != nil {
+			return collectedJSON{}, refusal
+		}
 		if err != nil {
 			return collectedJSON{}, err
-		}
-		if key == "" {
-			if from, err = a.admitSender(c, p.Project, sent.Key); err != nil {
-				return collectedJSON{}, err
-			}
 		}
 		if sent.Event == nil {
 			return collectedJSON{sent.ID}, nil

@@ -477,3 +477,25 @@ func sum(counts []int64) (n int64) {
 	}
 	return n
 }
+
+// TestCollectorAdmitsFirst checks that the body of a request without a valid key is not
+// read beyond the header of the envelope.
+func TestCollectorAdmitsFirst(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		tr := track(t, s)
+		const malformed = "not the header of an item\n"
+		for header, status := range map[string]int{
+			"{}\n": 401,
+			`{"dsn":"https://00000000000000000000000000000000@example.org/1"}` + "\n": 404,
+			fmt.Sprintf(`{"dsn":"https://%s@example.org/%d"}`, tr.key, tr.id) + "\n":  400,
+		} {
+			if got := tr.post(t, "envelope/", []byte(header+malformed)).Status; got != status {
+				t.Errorf("%s: status %d, want %d", header, got, status)
+			}
+		}
+		if got := tr.post(t, "store/", []byte(malformed)).Status; got != 401 {
+			t.Errorf("event without a key: status %d, want 401", got)
+		}
+	})
+}

@@ -154,3 +154,87 @@ func TestRestoreGroup(t *testing.T) {
 		}
 	})
 }
+
+// TestSharesOfDeletedGroup checks that an invited group gives no access while it is
+// marked for deletion.
+func TestSharesOfDeletedGroup(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		bobID, bob := s.User(t, "bob")
+		team, top := group(t, s, alice, "team", `,"visibility":"private"`), group(t, s, alice, "top", `,"visibility":"private"`)
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /groups/%d/members", team), As: alice, JSON: fmt.Sprintf(`{"user_id":%d,"access_level":30}`, bobID), Status: 201})
+		one := newProject(t, s, alice, "one", `,"visibility":"private"`)
+		two := newProject(t, s, alice, "two", fmt.Sprintf(`,"visibility":"private","namespace_id":%d`, top))
+		share := fmt.Sprintf(`{"group_id":%d,"group_access":30}`, team)
+		s.Table(t, []apptest.Call{
+			{Do: fmt.Sprintf("POST /projects/%d/share", one), As: alice, JSON: share, Status: 201},
+			{Do: fmt.Sprintf("POST /groups/%d/share", top), As: alice, JSON: share, Status: 201},
+		})
+		check := func(name string, status int, projects, groups string) {
+			t.Helper()
+			s.Table(t, []apptest.Call{
+				{Name: name + ": project", Do: fmt.Sprintf("GET /projects/%d", one), As: bob, Status: status},
+				{Name: name + ": project of the group", Do: fmt.Sprintf("GET /projects/%d", two), As: bob, Status: status},
+				{Name: name + ": group", Do: fmt.Sprintf("GET /groups/%d", top), As: bob, Status: status},
+				{Name: name + ": projects", Do: "GET /projects?membership=true&order_by=id&sort=asc", As: bob, Status: 200, Want: projects},
+				{Name: name + ": groups", Do: "GET /groups?min_access_level=10", As: bob, Status: 200, Want: groups},
+				{Name: name + ": member", Do: fmt.Sprintf("GET /projects/%d/members/all/%d", one, bobID), As: alice, Status: status},
+			})
+		}
+		check("before", 200, `[{"path":"one"},{"path":"two"}]`, `[{"path":"team"},{"path":"top"}]`)
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("DELETE /groups/%d", team), As: alice, Status: 202})
+		check("deleted", 404, `[]`, `[]`)
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /groups/%d/restore", team), As: alice, Status: 201})
+		check("restored", 200, `[{"path":"one"},{"path":"two"}]`, `[{"path":"team"},{"path":"top"}]`)
+	})
+}
+
+// TestRestoreIntoPrivateGroup checks that what is restored is not more visible than
+// the group that contains it.
+func TestRestoreIntoPrivateGroup(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		top := group(t, s, alice, "top", `,"visibility":"public"`)
+		sub := group(t, s, alice, "sub", fmt.Sprintf(`,"visibility":"public","parent_id":%d`, top))
+		one := newProject(t, s, alice, "one", fmt.Sprintf(`,"visibility":"public","namespace_id":%d`, top))
+		two := newProject(t, s, alice, "two", fmt.Sprintf(`,"visibility":"public","namespace_id":%d`, sub))
+		s.Table(t, []apptest.Call{
+			{Do: fmt.Sprintf("DELETE /projects/%d", one), As: alice, Status: 202},
+			{Do: fmt.Sprintf("DELETE /groups/%d", sub), As: alice, Status: 202},
+			{Do: fmt.Sprintf("PUT /groups/%d", top), As: alice, JSON: `{"visibility":"private"}`, Status: 200},
+			{Name: "restore a project", Do: fmt.Sprintf("POST /projects/%d/restore", one), As: alice, Status: 201, Want: `{"visibility":"private"}`},
+			{Name: "restore a group", Do: fmt.Sprintf("POST /groups/%d/restore", sub), As: alice, Status: 201, Want: `{"visibility":"private"}`},
+			{Name: "project of the group", Do: fmt.Sprintf("GET /projects/%d", two), As: alice, Status: 200, Want: `{"visibility":"private"}`},
+			{Name: "anonymous", Do: fmt.Sprintf("GET /projects/%d", one), Status: 404},
+			{Name: "anonymous, of the group", Do: fmt.Sprintf("GET /projects/%d", two), Status: 404},
+		})
+	})
+}
+
+// TestUnshareAbove checks that a Maintainer cannot remove Owners by removing an
+// invited group or an invitation.
+func TestUnshareAbove(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		mayaID, maya := s.User(t, "maya")
+		leads, team := group(t, s, alice, "leads", ""), group(t, s, alice, "team", "")
+		id := newProject(t, s, alice, "p", "")
+		at := fmt.Sprintf("/projects/%d", id)
+		s.Table(t, []apptest.Call{
+			{Do: "POST " + at + "/members", As: alice, JSON: fmt.Sprintf(`{"user_id":%d,"access_level":40}`, mayaID), Status: 201},
+			{Do: "POST " + at + "/share", As: alice, JSON: fmt.Sprintf(`{"group_id":%d,"group_access":50}`, leads), Status: 201},
+			{Do: "POST " + at + "/share", As: alice, JSON: fmt.Sprintf(`{"group_id":%d,"group_access":40}`, team), Status: 201},
+			{Do: "POST " + at + "/invitations", As: alice, JSON: `{"email":"owner@example.org","access_level":50}`, Status: 201},
+			{Do: "POST " + at + "/invitations", As: alice, JSON: `{"email":"maintainer@example.org","access_level":40}`, Status: 201},
+			{Name: "share above", Do: fmt.Sprintf("DELETE %s/share/%d", at, leads), As: maya, Status: 403},
+			{Name: "share", Do: fmt.Sprintf("DELETE %s/share/%d", at, team), As: maya, Status: 204},
+			{Name: "share as Owner", Do: fmt.Sprintf("DELETE %s/share/%d", at, leads), As: alice, Status: 204},
+			{Name: "invitation above", Do: "DELETE " + at + "/invitations/owner@example.org", As: maya, Status: 403},
+			{Name: "invitation", Do: "DELETE " + at + "/invitations/maintainer@example.org", As: maya, Status: 204},
+			{Name: "invitation as Owner", Do: "DELETE " + at + "/invitations/owner@example.org", As: alice, Status: 204},
+		})
+	})
+}

@@ -157,14 +157,19 @@ func (s *Service) fill(ctx context.Context, o plan.Owner, list ...*Board) error 
 	if err != nil {
 		return fmt.Errorf("labels of boards: %w", err)
 	}
+	var names []string
+	for _, b := range list {
+		names = append(names, b.LabelNames...)
+	}
+	slices.Sort(names)
+	named, err := s.Plan.LabelsNamed(ctx, o, slices.Compact(names))
+	if err != nil {
+		return fmt.Errorf("labels of boards: %w", err)
+	}
 	for _, b := range list {
 		b.Milestone, b.Assignee, b.Labels = pick(milestones, b.MilestoneID), pick(users, b.AssigneeID), []*plan.Label{}
 		for _, name := range b.LabelNames {
-			l, err := s.Plan.LabelNamed(ctx, o, name)
-			if err != nil {
-				return fmt.Errorf("labels of boards: %w", err)
-			}
-			if l != nil {
+			if l := named[name]; l != nil {
 				b.Labels = append(b.Labels, l)
 			}
 		}
@@ -202,7 +207,14 @@ func (s *Service) apply(ctx context.Context, o plan.Owner, b *Board, f Fields) e
 	b.Name = strings.TrimSpace(b.Name)
 	patch.Set(&b.HideBacklog, f.HideBacklog)
 	patch.Set(&b.HideClosed, f.HideClosed)
-	patch.Set(&b.LabelNames, f.Labels)
+	if f.Labels != nil {
+		b.LabelNames = nil
+		for _, name := range *f.Labels {
+			if !slices.Contains(b.LabelNames, name) && len(b.LabelNames) <= maxLabels {
+				b.LabelNames = append(b.LabelNames, name)
+			}
+		}
+	}
 	if f.SetWeight {
 		b.Weight = f.Weight
 	}
@@ -232,9 +244,16 @@ func (b *Board) checkFields() error {
 		return errs.InvalidField("name", "is too long (maximum is 255 characters)")
 	case slices.ContainsFunc(b.LabelNames, func(name string) bool { return strings.Contains(name, ",") }):
 		return errs.InvalidField("labels", "is invalid")
+	case len(b.LabelNames) > maxLabels:
+		return errs.InvalidField("labels", "has more than %d labels", maxLabels)
 	}
 	return nil
 }
+
+const (
+	maxLabels = 100 // of a board
+	maxLists  = 200 // of a board
+)
 
 // checkReferences returns Invalid if the label, assignee or milestone does not
 // exist or is not available in the project or group.
@@ -336,6 +355,9 @@ func (s *Service) AddList(ctx context.Context, by actor.Actor, at project.Place,
 		if label != nil && same(other.LabelID, label) || assignee != nil && same(other.AssigneeID, assignee) || milestone != nil && same(other.MilestoneID, milestone) {
 			return nil, errs.Refused("The board already has such a list")
 		}
+	}
+	if len(b.Lists) >= maxLists {
+		return nil, errs.Refused("The board has %d lists already", maxLists)
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error { return insertList(ctx, tx, l) })
 	if err != nil {

@@ -32,7 +32,8 @@ func scanBoard(s db.Scanner) (*Board, error) {
 	var labels string
 	err := s.Scan(&b.ID, &b.ProjectID, &b.GroupID, &b.Name, &b.HideBacklog, &b.HideClosed, &b.MilestoneID, &b.AssigneeID, &b.Weight, &labels, db.Time(&b.CreatedAt))
 	if labels != "" {
-		b.LabelNames = strings.Split(labels, ",")
+		b.LabelNames = strings.SplitN(labels, ",", maxLabels+1)
+		b.LabelNames = b.LabelNames[:min(len(b.LabelNames), maxLabels)] // older rows may have more
 	}
 	return &b, err
 }

@@ -25,11 +25,12 @@ type Envelope struct {
 }
 
 // ReadEnvelope parses an envelope: a header, followed by items with a header and a
-// payload each, separated by newlines. It holds one event in memory. Invalid if the
+// payload each, separated by newlines. It holds one event in memory. admit is called
+// with the key of the DSN in the header, before the items are read. Invalid if the
 // envelope is malformed; TooLarge for an event of more than MaxEvent bytes.
 //
 // https://develop.sentry.dev/sdk/data-model/envelopes/
-func ReadEnvelope(from io.Reader) (*Envelope, error) {
+func ReadEnvelope(from io.Reader, admit func(key string) error) (*Envelope, error) {
 	r := bufio.NewReaderSize(from, maxHeader)
 	line, err := readLine(r)
 	if err != nil {
@@ -43,6 +44,9 @@ func ReadEnvelope(from io.Reader) (*Envelope, error) {
 		return nil, errs.Invalid("the header of the envelope is not a JSON object")
 	}
 	e := &Envelope{ID: eventID(string(head.EventID)), Key: KeyOf(string(head.DSN))}
+	if err := admit(e.Key); err != nil {
+		return nil, err
+	}
 	for {
 		more, err := e.readItem(r)
 		if err != nil {

@@ -140,6 +140,8 @@ func TestDetails(t *testing.T) {
 	}
 }
 
+func admitAll(string) error { return nil }
+
 func TestReadEnvelope(t *testing.T) {
 	t.Parallel()
 	const head = "{\"event_id\":\"fc6d8c0c43fc4630ad850ee518f1b9d0\",\"dsn\":\"https://k@example.org/1\"}\n"
@@ -167,7 +169,7 @@ func TestReadEnvelope(t *testing.T) {
 		{"said to be too large", head + "{\"type\":\"event\",\"length\":99999999999}\n{}", "", errs.KindTooLarge},
 		{"too large", head + "{\"type\":\"event\"}\n" + strings.Repeat("x", errortrack.MaxEvent+1), "", errs.KindTooLarge},
 	} {
-		got, err := errortrack.ReadEnvelope(strings.NewReader(tt.text))
+		got, err := errortrack.ReadEnvelope(strings.NewReader(tt.text), admitAll)
 		if errs.KindOf(err) != tt.kind || (err != nil) != (tt.kind != 0) {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
@@ -219,7 +221,7 @@ func FuzzEnvelope(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		e, err := errortrack.ReadEnvelope(bytes.NewReader(text))
+		e, err := errortrack.ReadEnvelope(bytes.NewReader(text), admitAll)
 		switch {
 		case err == nil && len(e.Event) > min(len(text), errortrack.MaxEvent):
 			t.Fatalf("an event of %d bytes out of %d", len(e.Event), len(text))

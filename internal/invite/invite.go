@@ -285,6 +285,9 @@ func (s *Service) Revoke(ctx context.Context, by actor.Actor, at project.Place, 
 		if err != nil {
 			return db.NotFound(err, "")
 		}
+		if !setup.Grants(i.Level) {
+			return errs.Forbidden("")
+		}
 		if err := remove(ctx, tx, i.ID); err != nil {
 			return db.NotFound(err, "")
 		}

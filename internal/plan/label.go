@@ -298,6 +298,12 @@ func (s *Service) LabelsByID(ctx context.Context, ids []int64) (map[int64]*Label
 	return found, nil
 }
 
+// LabelsNamed is LabelNamed for several names. The result has the labels that exist, by
+// name.
+func (s *Service) LabelsNamed(ctx context.Context, o Owner, names []string) (map[string]*Label, error) {
+	return findLabelsNamed(ctx, s.DB, o.place(), names)
+}
+
 // LabelNamed returns the label of an owner or an ancestor group with this name, or
 // nil. The caller checks permissions.
 func (s *Service) LabelNamed(ctx context.Context, o Owner, name string) (*Label, error) {

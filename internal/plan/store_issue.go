@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"slices"
 
 	"svc/internal/actor"
 	"svc/internal/db"
@@ -114,6 +115,25 @@ func findUsernames(ctx context.Context, q db.Q, ids []int64) (map[int64]string, 
 
 // findLabelNamed finds a label by name; project labels take precedence over
 // inherited ones.
+func findLabelsNamed(ctx context.Context, q db.Q, in place, names []string) (map[string]*Label, error) {
+	found := map[string]*Label{}
+	cond, args := in.owns("l", true)
+	for part := range slices.Chunk(names, 500) {
+		list, err := db.All(ctx, q, scanLabel, `
+			SELECT `+labelColumns+` FROM labels l`+labelJoin+` WHERE (`+cond+`) AND l.name IN `+db.In(len(part))+`
+			ORDER BY CASE WHEN l.project_id IS NULL THEN 1 ELSE 0 END, l.namespace_id DESC`, append(append([]any{in.projectID()}, args...), db.Any(part)...)...)
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range list {
+			if found[l.Name] == nil {
+				found[l.Name] = l
+			}
+		}
+	}
+	return found, nil
+}
+
 func findLabelNamed(ctx context.Context, q db.Q, in place, name string) (*Label, error) {
 	cond, args := in.owns("l", true)
 	return scanLabel(q.QueryRowContext(ctx, `

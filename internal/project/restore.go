@@ -96,7 +96,7 @@ func (s *Service) markedGroup(ctx context.Context, by actor.Actor, ref Ref) (*Na
 }
 
 // Restore restores a project that is marked for deletion. If its path is taken, it
-// gets another one. Requires Owner. Invalid if it is not marked.
+// gets another one, and if its group is less visible now, so is the project. Requires Owner. Invalid if it is not marked.
 func (s *Service) Restore(ctx context.Context, by actor.Actor, ref Ref) (*Project, error) {
 	marked, err := s.markedProject(ctx, by, ref)
 	if errs.Is(err, errs.KindNotFound) {
@@ -131,6 +131,11 @@ func (s *Service) Restore(ctx context.Context, by actor.Actor, ref Ref) (*Projec
 		if err := restoreProject(ctx, tx, marked.ID, path, name, into.FullPath+"/"+path, s.Now()); err != nil {
 			return db.NotFound(err, "Project")
 		}
+		if into.Kind != UserNamespace && marked.Visibility.width() > into.Visibility.width() {
+			if err := s.lower(ctx, tx, by, marked, into.Visibility); err != nil {
+				return err
+			}
+		}
 		return s.record(ctx, tx, by, "project_restored", marked.Entity(), audit.Target{}, audit.Details{Message: "Project restored"})
 	})
 	if err != nil {
@@ -140,7 +145,7 @@ func (s *Service) Restore(ctx context.Context, by actor.Actor, ref Ref) (*Projec
 }
 
 // RestoreGroup restores a group that is marked for deletion, with everything that
-// was hidden with it. Requires Owner. Invalid if it is not marked.
+// was hidden with it. If its parent is less visible now, so is all of this. Requires Owner. Invalid if it is not marked.
 func (s *Service) RestoreGroup(ctx context.Context, by actor.Actor, ref Ref) (*Namespace, error) {
 	marked, err := s.markedGroup(ctx, by, ref)
 	if errs.Is(err, errs.KindNotFound) {
@@ -157,6 +162,7 @@ func (s *Service) RestoreGroup(ctx context.Context, by actor.Actor, ref Ref) (*N
 			return err
 		}
 		above, aboveName := "", ""
+		limit := marked.Visibility
 		if marked.ParentID != nil {
 			if err := tx.Lock(ctx, "namespaces", *marked.ParentID); err != nil {
 				return err
@@ -166,6 +172,9 @@ func (s *Service) RestoreGroup(ctx context.Context, by actor.Actor, ref Ref) (*N
 				return err
 			}
 			above, aboveName = parent.FullPath+"/", parent.FullName+" / "
+			if parent.Visibility.width() < limit.width() {
+				limit = parent.Visibility
+			}
 		}
 		path, name, err := restoredPath(ctx, tx, above, marked.ID, marked.Path, marked.Name)
 		if err != nil {
@@ -180,12 +189,47 @@ func (s *Service) RestoreGroup(ctx context.Context, by actor.Actor, ref Ref) (*N
 		if err := moveBelow(ctx, tx, marked.ID, marked.FullPath, above+path, marked.FullName, aboveName+name); err != nil {
 			return err
 		}
+		if limit != marked.Visibility {
+			if err := s.lowerBelow(ctx, tx, by, marked, limit); err != nil {
+				return err
+			}
+		}
 		return s.record(ctx, tx, by, "group_restored", marked.Entity(), audit.Target{}, audit.Details{Message: "Group restored"})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("restore group %d: %w", marked.ID, err)
 	}
 	return s.Group(ctx, by, RefTo(marked.ID))
+}
+
+// lower reduces the visibility of a project and its forks.
+func (s *Service) lower(ctx context.Context, tx *db.Tx, by actor.Actor, p *Project, limit Visibility) error {
+	was := p.Visibility
+	p.Visibility = limit
+	if err := saveVisibility(ctx, tx, p.ID, limit, s.Now()); err != nil {
+		return fmt.Errorf("lower project %d: %w", p.ID, err)
+	}
+	if err := s.lowerForks(ctx, tx, by, p); err != nil {
+		return err
+	}
+	return s.record(ctx, tx, by, "project_visibility_level_updated", p.Entity(), audit.Target{}, audit.Details{Change: "visibility", From: string(was), To: string(limit)})
+}
+
+// lowerBelow reduces the visibility of a group and of everything in it.
+func (s *Service) lowerBelow(ctx context.Context, tx *db.Tx, by actor.Actor, n *Namespace, limit Visibility) error {
+	projects, err := findWiderBelow(ctx, tx, n.ID, limit)
+	if err != nil {
+		return fmt.Errorf("find projects of group %d: %w", n.ID, err)
+	}
+	for _, p := range projects {
+		if err := s.lower(ctx, tx, by, p, limit); err != nil {
+			return err
+		}
+	}
+	if err := lowerGroups(ctx, tx, n.ID, limit, s.Now()); err != nil {
+		return fmt.Errorf("lower group %d: %w", n.ID, err)
+	}
+	return s.record(ctx, tx, by, "group_visibility_level_updated", n.Entity(), audit.Target{}, audit.Details{Change: "visibility", From: string(n.Visibility), To: string(limit)})
 }
 
 // restoredPath returns the path and name of a restored object: the original ones,

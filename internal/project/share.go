@@ -97,16 +97,19 @@ func (s *Service) checkShare(in source, n NewShare) error {
 }
 
 // Unshare removes an invited group. Requires Maintainer of a project or Owner of a
-// group. NotFound.
+// group, and at least the level of the share. NotFound; Forbidden.
 func (s *Service) Unshare(ctx context.Context, by actor.Actor, place Place, groupID int64) error {
 	in, err := s.source(ctx, s.DB, by, place, place.managerLevel())
 	if err != nil {
 		return err
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		shareID, path, err := findShare(ctx, tx, in, groupID)
+		shareID, path, level, err := findShare(ctx, tx, in, groupID)
 		if err != nil {
 			return db.NotFound(err, "")
+		}
+		if err := in.mayGive(by, level); err != nil {
+			return err
 		}
 		if err := deleteShare(ctx, tx, shareID); err != nil {
 			return db.NotFound(err, "")

@@ -13,7 +13,7 @@ import (
 // current date as its argument.
 const (
 	activeMember = `m.requested_at IS NULL AND (m.expires_at IS NULL OR m.expires_at > ?)`
-	activeShare  = `(s.expires_at IS NULL OR s.expires_at > ?)`
+	activeShare  = `(s.expires_at IS NULL OR s.expires_at > ?) AND EXISTS (SELECT 1 FROM namespaces shared WHERE shared.id = s.group_id AND shared.deleted_at IS NULL)`
 )
 
 // lesser is the level that a share grants: the minimum of the level of the share

@@ -22,11 +22,11 @@ func insertShare(ctx context.Context, q db.Q, in source, h *Share, now time.Time
 
 // findShare returns the ID of the share of a source with a group, and the path of
 // the group.
-func findShare(ctx context.Context, q db.Q, in source, groupID int64) (id int64, path string, err error) {
+func findShare(ctx context.Context, q db.Q, in source, groupID int64) (id int64, path string, level Level, err error) {
 	column, sourceID := in.column()
-	err = q.QueryRowContext(ctx, `SELECT s.id, n.full_path FROM group_shares s JOIN namespaces n ON n.id = s.group_id
-		WHERE s`+column[1:]+` = ? AND s.group_id = ?`, sourceID, groupID).Scan(&id, &path)
-	return id, path, err
+	err = q.QueryRowContext(ctx, `SELECT s.id, n.full_path, s.access_level FROM group_shares s JOIN namespaces n ON n.id = s.group_id
+		WHERE s`+column[1:]+` = ? AND s.group_id = ?`, sourceID, groupID).Scan(&id, &path, (*int64)(&level))
+	return id, path, level, err
 }
 
 // findShares returns the shares of a source that have not expired.
@@ -37,7 +37,7 @@ func findShares(ctx context.Context, q db.Q, in source, today string) ([]Share, 
 		err := sc.Scan(&h.ID, &h.GroupID, &h.GroupName, &h.GroupPath, (*int64)(&h.Level), &h.ExpiresAt)
 		return h, err
 	}, `SELECT s.id, s.group_id, n.name, n.full_path, s.access_level, COALESCE(s.expires_at, '')
-		FROM group_shares s JOIN namespaces n ON n.id = s.group_id AND n.deleted_at IS NULL
+		FROM group_shares s JOIN namespaces n ON n.id = s.group_id
 		WHERE s`+column[1:]+` = ? AND `+activeShare+` ORDER BY s.id`, id, today)
 }
 

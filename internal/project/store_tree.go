@@ -2,6 +2,7 @@ package project
 
 import (
 	"context"
+	"time"
 
 	"svc/internal/db"
 	"svc/internal/user"
@@ -79,9 +80,26 @@ func saveGroupOwner(ctx context.Context, q db.Q, m *Member, groupID int64) error
 	return err
 }
 
+// widerThan are the visibilities that are wider than another one, as a list in SQL.
+var widerThan = map[Visibility]string{Private: `('internal', 'public')`, Internal: `('public')`}
+
+// findWiderBelow returns the projects in a group that are more visible than a limit
+// narrower than public, without those that are marked for deletion.
+func findWiderBelow(ctx context.Context, q db.Q, groupID int64, limit Visibility) ([]*Project, error) {
+	return db.All(ctx, q, scanProject, `SELECT `+projectColumns+` FROM `+projectTables+`
+		WHERE p.visibility IN `+widerThan[limit]+` AND p.deleted_at IS NULL AND p.namespace_id IN `+below+` ORDER BY p.id`, groupID)
+}
+
+// lowerGroups reduces the visibility of a group and its subgroups to a limit narrower
+// than public, also of those that are marked for deletion.
+func lowerGroups(ctx context.Context, q db.Q, id int64, limit Visibility, at time.Time) error {
+	_, err := q.ExecContext(ctx, `UPDATE namespaces SET visibility = ?, updated_at = ? WHERE visibility IN `+widerThan[limit]+` AND id IN `+below, string(limit), at, id)
+	return err
+}
+
 // widerBelow reports whether something in a group is more visible than the group.
 func widerBelow(ctx context.Context, q db.Q, n *Namespace) (bool, error) {
-	wider := map[Visibility]string{Private: `('internal', 'public')`, Internal: `('public')`}[n.Visibility]
+	wider := widerThan[n.Visibility]
 	if wider == "" {
 		return false, nil
 	}

@@ -74,6 +74,7 @@ func (w *Web) downloadSecureFile(v *visit, in project.Place) error {
 	h := v.w.Header()
 	h.Set("Content-Type", "application/octet-stream")
 	h.Set("Content-Disposition", disposition("attachment", f.Name))
+	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Length", strconv.FormatInt(f.Size, 10))
 	if n, err := io.Copy(v.w, content); err != nil || n != f.Size {
 		panic(http.ErrAbortHandler) // aborts the response, so that the client notices that the file is incomplete

@@ -104,6 +104,7 @@ func (w *Web) downloadTerraformState(v *visit, ref project.Ref) error {
 	h := v.w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Disposition", disposition("attachment", name+".tfstate"))
+	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Length", strconv.FormatInt(f.Size, 10))
 	if n, err := io.Copy(v.w, f); err != nil || n != f.Size {
 		panic(http.ErrAbortHandler) // aborts the response, so that the client notices that the file is incomplete
