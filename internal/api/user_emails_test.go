@@ -3,6 +3,7 @@ package api_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"svc/internal/app/apptest"
 )
@@ -48,6 +49,34 @@ func TestUserEmails(t *testing.T) {
 			{Name: "delete as another", Do: fmt.Sprintf("DELETE %s/%d", of, second.ID), As: bob, Status: 403},
 			{Name: "delete as administrator", Do: fmt.Sprintf("DELETE %s/%d", of, second.ID), As: root, Status: 204},
 			{Name: "all gone", Do: "GET " + of, As: root, Status: 200, Want: `[]`},
+		})
+	})
+}
+
+// TestReservedAddresses checks that users cannot reserve the addresses of others for
+// long, or very many.
+func TestReservedAddresses(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		_, bob := s.User(t, "bob")
+		for n := range 19 {
+			s.Check(t, apptest.Call{Do: "POST /user/emails", As: alice, JSON: fmt.Sprintf(`{"email":"other%d@example.org"}`, n), Status: 201})
+		}
+		user := func(n int, status int) apptest.Call {
+			return apptest.Call{Do: "POST /users", As: root, Status: status,
+				JSON: fmt.Sprintf(`{"email":"other%d@example.org","username":"other%[1]d","name":"Other","password":"a good password"}`, n)}
+		}
+		s.Table(t, []apptest.Call{
+			{Name: "too many", Do: "POST /user/emails", As: alice, JSON: `{"email":"another@example.org"}`, Status: 400},
+			{Name: "taken", Do: "POST /user/emails", As: bob, JSON: `{"email":"other0@example.org"}`, Status: 400},
+			user(1, 409),
+		})
+		s.Clock.Move(73 * time.Hour)
+		s.Table(t, []apptest.Call{
+			{Name: "free", Do: "POST /user/emails", As: bob, JSON: `{"email":"OTHER0@example.org"}`, Status: 201},
+			user(1, 201),
+			{Name: "room for another", Do: "POST /user/emails", As: alice, JSON: `{"email":"another@example.org"}`, Status: 201},
 		})
 	})
 }

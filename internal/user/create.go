@@ -114,6 +114,9 @@ func (s *Service) newUser(by actor.Actor, n NewUser, settings setting.Settings) 
 }
 
 func (s *Service) insert(ctx context.Context, tx *db.Tx, by actor.Actor, u *User, hash string, n NewUser) error {
+	if err := freeAddress(ctx, tx, u.Email, s.Now().Add(-reservedFor)); err != nil {
+		return err
+	}
 	// If both are taken, clients expect the error about the email. The unique indexes
 	// enforce both rules.
 	if _, _, _, err := findAddress(ctx, tx, u.Email); err == nil {

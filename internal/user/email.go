@@ -99,6 +99,15 @@ func (s *Service) DeleteEmail(ctx context.Context, by actor.Actor, userID, id in
 	return s.deleteEmail(ctx, by, userID, id)
 }
 
+const (
+	// maxEmails is the maximum number of addresses of a user, unless an administrator
+	// adds them: each gets an email.
+	maxEmails = 20
+	// reservedFor is how long nobody else can use a secondary address that is not
+	// confirmed.
+	reservedFor = 3 * 24 * time.Hour
+)
+
 func (s *Service) addEmail(ctx context.Context, by actor.Actor, userID int64, n NewEmail) (*Email, error) {
 	if !validEmail(n.Address) {
 		return nil, errs.InvalidField("email", "is invalid")
@@ -112,8 +121,19 @@ func (s *Service) addEmail(ctx context.Context, by actor.Actor, userID int64, n 
 		digest = secret.Digest(e.Token)
 	}
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := tx.Lock(ctx, "users", userID); err != nil {
+			return err
+		}
 		u, err := findUser(ctx, tx, userID)
 		if err != nil {
+			return err
+		}
+		if n, err := countEmails(ctx, tx, userID); err != nil {
+			return err
+		} else if n >= maxEmails && !by.Admin {
+			return errs.InvalidField("email", "cannot be added: you have %d addresses already", n)
+		}
+		if err := freeAddress(ctx, tx, e.Address, s.Now().Add(-reservedFor)); err != nil {
 			return err
 		}
 		e.ID, err = insertEmail(ctx, tx, userID, e.Address, e.ConfirmedAt, digest, e.CreatedAt)

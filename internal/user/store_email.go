@@ -84,6 +84,20 @@ func insertEmail(ctx context.Context, q db.Q, userID int64, address string, conf
 	return id, err
 }
 
+// freeAddress deletes a secondary address that was added before a time and was not
+// confirmed.
+func freeAddress(ctx context.Context, q db.Q, address string, before time.Time) error {
+	_, err := q.ExecContext(ctx, `
+		DELETE FROM emails WHERE lower(email) = lower(?) AND confirmed_at IS NULL AND created_at < ?
+			AND NOT EXISTS (SELECT 1 FROM users u WHERE u.id = emails.user_id AND lower(u.email) = lower(emails.email))`, address, before)
+	return err
+}
+
+func countEmails(ctx context.Context, q db.Q, userID int64) (n int, err error) {
+	err = q.QueryRowContext(ctx, `SELECT count(*) FROM emails WHERE user_id = ?`, userID).Scan(&n)
+	return n, err
+}
+
 func confirmEmail(ctx context.Context, q db.Q, id int64, digest string, now time.Time) error {
 	return db.ExecOne(ctx, q, `
 		UPDATE emails SET confirmed_at = ?, confirmation_digest = '' WHERE id = ? AND confirmation_digest = ?`, now, id, digest)
