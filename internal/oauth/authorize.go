@@ -149,7 +149,7 @@ func (r *Request) Deny() string {
 
 // Ask reports whether the user must be asked for consent. That is not the case for a
 // trusted application, or if the user has granted the same scopes to a confidential
-// application with an HTTPS redirect URI before. It returns an *Error with a Redirect if the sign-in is too old
+// application before. It returns an *Error with a Redirect if the sign-in is too old
 // for the client or the client does not allow a page to be shown. Unauthorized if no
 // one is signed in.
 func (s *Service) Ask(ctx context.Context, by actor.Actor, signedInAt time.Time, r *Request) (bool, error) {
@@ -176,11 +176,9 @@ func (s *Service) Ask(ctx context.Context, by actor.Actor, signedInAt time.Time,
 
 // allowedBefore reports whether the user has granted all requested scopes to the
 // application and has not revoked them. Consent is always required for
-// public clients, because another program may use their ID. PKCE replaces the secret
-// of a confidential client, so the same applies if its answer goes to an address that
-// another program could receive: only HTTPS proves who gets it.
+// public clients, because another program may use their ID.
 func (s *Service) allowedBefore(ctx context.Context, userID int64, r *Request) (bool, error) {
-	if !r.Application.Confidential || !strings.HasPrefix(r.RedirectURI, "https://") {
+	if !r.Application.Confidential {
 		return false, nil
 	}
 	grants, err := grantedScopes(ctx, s.DB, userID, r.Application.ID)

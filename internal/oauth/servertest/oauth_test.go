@@ -181,18 +181,6 @@ func TestConsent(t *testing.T) {
 		approve(begin(public))
 		asked(begin(public), true)
 
-		// Another program on the computer of the user could receive these answers.
-		for _, uri := range []string{"http://127.0.0.1/cb", "http://localhost/cb", "org.example.app:/cb"} {
-			native, err := s.OAuth.Create(t.Context(), actor.System(), oauth.NewApplication{Name: "Native", RedirectURIs: uri, Scopes: []string{"api"}, Confidential: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := s.OAuth.Approve(t.Context(), alice, now, begin(native, "redirect_uri", uri)); err != nil {
-				t.Fatal(err)
-			}
-			asked(begin(native, "redirect_uri", uri), true)
-		}
-
 		code, _ := refusal(t, askError(s, t, alice, now, begin(app, "scope", "openid", "prompt", "none")))
 		if code != "consent_required" {
 			t.Error(code)
