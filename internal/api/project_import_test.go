@@ -278,7 +278,7 @@ func TestImportHostile(t *testing.T) {
 			JSON: `{"outbound_local_requests_whitelist":["127.0.0.1:` + port + `"]}`})
 		for name, want := range map[string]string{
 			"redirect": "local network", "redirect-file": "not allowed", "round": "too often", "elsewhere": "not a Git repository", "page": "no Git repository",
-			"many": "more than 20000", "noise": "interrupted", "pack": "damaged or not valid", "secret": "reported an error",
+			"many": "more than 20000", "noise": "list of refs is too long", "pack": "damaged or not valid", "secret": "reported an error",
 		} {
 			state := i.importProject(t, name, "http://someone:hunter2pass@127.0.0.1:"+port+"/"+name)
 			if state.Status != "failed" || !strings.Contains(state.Error, want) || strings.Contains(state.Error, "hunter2pass") {
