@@ -109,11 +109,7 @@ func (s *Service) AllowedAgents(ctx context.Context, by actor.Actor) (*AllowedAg
 	if err != nil {
 		return nil, err
 	}
-	environment := ""
-	if j.Options.Environment != nil {
-		environment = j.Options.Environment.Name
-	}
-	agents, groups, err := s.Deployments.AgentsFor(ctx, p, environment)
+	agents, groups, err := s.Deployments.AgentsFor(ctx, p, j.environmentName())
 	if err != nil {
 		return nil, fmt.Errorf("allowed agents: %w", err)
 	}

@@ -85,11 +85,7 @@ func (s *Service) variablesOf(ctx context.Context, j *Job, sc *variableContext, 
 		}
 		secret(reported)
 	}
-	name := ""
-	if j.Options.Environment != nil {
-		name = j.Options.Environment.Name
-	}
-	kept, err := s.Variables.ForJobs(ctx, sc.project, sc.pipeline.Protected, name)
+	kept, err := s.Variables.ForJobs(ctx, sc.project, sc.pipeline.Protected, j.environmentName())
 	if err != nil {
 		return nil, err
 	}

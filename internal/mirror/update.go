@@ -137,7 +137,7 @@ func (s *Service) updateMirror(ctx context.Context, w updateWork) error {
 		if err != nil {
 			return err
 		}
-		return queue.Postpone(turnDelay(n))
+		return queue.PostponeTurn(n)
 	}
 	defer end()
 	run := rand.Text()
@@ -150,13 +150,6 @@ func (s *Service) updateMirror(ctx context.Context, w updateWork) error {
 		return queue.Postpone(busyTime)
 	}
 	return s.runUpdate(ctx, m, p, run)
-}
-
-// turnDelay returns the delay before an update is retried whose user already has
-// perUser transfers. It grows with the number of waiting updates of the user, so that
-// the queue runs at most about ten of them per second and those of others at once.
-func turnDelay(waiting int) time.Duration {
-	return min(max(turnTime, time.Duration(waiting)*time.Second/10), 5*time.Minute)
 }
 
 // pause skips the update of a mirror whose project is archived, marked for deletion

@@ -34,10 +34,6 @@ var errCanceled = errors.New("the import was canceled")
 // saveEvery is how often the progress is saved and cancellation is checked.
 const saveEvery = time.Second
 
-// turnTime is the delay before an import is retried whose user already has perUser
-// transfers: a user has at most maxActive imports.
-const turnTime = 2 * time.Second
-
 func (s *Service) work(ctx context.Context, w importWork) error {
 	i, err := findImport(ctx, s.DB, w.ProjectID)
 	if err != nil && !errors.Is(err, db.ErrNoRows) {
@@ -46,7 +42,7 @@ func (s *Service) work(ctx context.Context, w importWork) error {
 	if err == nil {
 		end := s.takePlace(i.UserID)
 		if end == nil {
-			return queue.Postpone(turnTime)
+			return queue.PostponeTurn(maxActive)
 		}
 		defer end()
 	}

@@ -140,6 +140,13 @@ func (p postponed) Error() string { return "postponed for " + time.Duration(p).S
 // example to let other jobs run. It does not count as a try.
 func Postpone(d time.Duration) error { return postponed(d) }
 
+// PostponeTurn is Postpone for a job of a user who already has as many running jobs as
+// they may have. The delay grows with the number of the user's waiting jobs, so that the
+// queue runs at most about ten of them per second, and those of others in between.
+func PostponeTurn(waiting int) error {
+	return Postpone(min(max(2*time.Second, time.Duration(waiting)*time.Second/10), 5*time.Minute))
+}
+
 // stopped reports whether a job failed because the queue is being stopped, which
 // does not count as a try. The context of a job is canceled only in this case.
 func stopped(ctx context.Context, err error) bool {

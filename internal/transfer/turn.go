@@ -46,15 +46,6 @@ func (t *turns) take(of turn) (end func()) {
 	}
 }
 
-// turnTime is the delay of a job whose user has perUser running jobs, for each ten
-// pending jobs of the user: the queue runs about ten jobs of a user per second.
-const turnTime = time.Second
-
-// turnDelay returns when a postponed job runs again.
-func turnDelay(waiting int) time.Duration {
-	return min(max(2*turnTime, time.Duration(waiting)*turnTime/10), 300*turnTime)
-}
-
 // inTurn returns a handler that runs at most perUser jobs of a user at once and
 // postpones the others. of returns the user of a job, nil if there is none, and the
 // number of pending jobs of the user.
@@ -73,7 +64,7 @@ func inTurn[W queue.Work](s *Service, lane string, do func(context.Context, W) e
 			if err != nil {
 				return err
 			}
-			return queue.Postpone(turnDelay(n))
+			return queue.PostponeTurn(n)
 		}
 		defer end()
 		return do(ctx, w)
