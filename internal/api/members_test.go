@@ -269,3 +269,23 @@ func TestDeleteUserWithProjects(t *testing.T) {
 		}
 	})
 }
+
+// TestSharesAreLimited checks the number of groups that can be invited.
+func TestSharesAreLimited(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		g, p := group(t, s, root, "g", ""), newProject(t, s, root, "p", "")
+		for i := range 200 {
+			invited := group(t, s, root, fmt.Sprintf("invited-%d", i), "")
+			for _, to := range []string{fmt.Sprintf("projects/%d", p), fmt.Sprintf("groups/%d", g)} {
+				s.Check(t, apptest.Call{Do: "POST /" + to + "/share", As: root, JSON: fmt.Sprintf(`{"group_id":%d,"group_access":30}`, invited), Status: 201})
+			}
+		}
+		more := group(t, s, root, "more", "")
+		s.Table(t, []apptest.Call{
+			{Name: "project", Do: fmt.Sprintf("POST /projects/%d/share", p), As: root, JSON: fmt.Sprintf(`{"group_id":%d,"group_access":30}`, more), Status: 400,
+				Want: `{"message":"400 Bad request - At most 200 groups can be invited: remove one first"}`},
+			{Name: "group", Do: fmt.Sprintf("POST /groups/%d/share", g), As: root, JSON: fmt.Sprintf(`{"group_id":%d,"group_access":30}`, more), Status: 400},
+		})
+	})
+}

@@ -57,7 +57,7 @@ const (
 	// the order of the list soon finds a page.
 	maxListed = 100
 	// maxSearched is the number of projects of a group up to which they are examined one by one.
-	maxSearched = 5000
+	maxSearched = 50_000
 	// maxProjects is the number of projects of a group up to which candidates are searched.
 	maxProjects = 50
 )
@@ -82,37 +82,10 @@ func (l first) find(ctx context.Context, d *db.DB, rows int) ([]int64, error) {
 	if rows > maxFirst || l.f.Name != "" {
 		return nil, nil
 	}
-	projects, err := l.projects(ctx, d, rows)
-	if err != nil || projects == nil {
-		return nil, err
-	}
-	all := []int64{}
-	for i, id := range projects {
-		w := l.within(d, `?`, id)
-		// The first packages of the projects before it precede all of its own.
-		found, err := db.All(ctx, d, db.Value[int64], `SELECT k.id FROM packages k`+w.SQL()+db.OrderBy(l.inProject(), l.f.Desc)+` LIMIT ?`, w.Args(rows-i)...)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, found...)
-	}
-	return all, nil
-}
-
-// projects returns the projects that can have one of the first packages of the list, in the
-// order of the first package of each: an index has it, so the number of packages of a project
-// does not matter. It is nil if the group has too many projects.
-func (l first) projects(ctx context.Context, d *db.DB, rows int) ([]int64, error) {
-	w := l.within(d, `p.id`)
-	one := `SELECT k.id FROM packages k` + w.SQL() + db.OrderBy(l.inProject(), l.f.Desc) + ` LIMIT 1`
-	firsts, err := db.All(ctx, d, db.Value[int64], `SELECT COALESCE((`+one+`), 0) FROM projects p`+l.of.SQL()+` LIMIT ?`, append(w.Args(l.of.Args()...), maxSearched+1)...)
-	if err != nil || len(firsts) > maxSearched {
-		return nil, err
-	}
-	firsts = slices.DeleteFunc(firsts, func(id int64) bool { return id == 0 })
-	from, args := d.Among(packageTables, `k.id`, firsts)
-	found, err := db.All(ctx, d, db.Value[int64], `SELECT k.project_id FROM `+from+db.OrderBy(l.order(), l.f.Desc)+` LIMIT ?`, append(args, rows)...)
-	return append([]int64{}, found...), err // not nil: no project has one
+	return db.Parents{
+		From: "projects p", Where: l.of, ID: "p.id", Rows: "packages k", Match: l.where(db.Where{}), Key: "k.id", Parent: "k.project_id",
+		Order: l.order(), Inside: l.inProject(), Desc: l.f.Desc, Most: maxSearched,
+	}.Find(ctx, d, rows)
 }
 
 // order are the columns of the order.
@@ -127,15 +100,7 @@ func (l first) order() []string {
 // inProject are the columns of the order among packages of one project, which have the same
 // path.
 func (l first) inProject() []string {
-	return append([]string{`k.project_id`}, slices.DeleteFunc(l.order(), func(name string) bool { return name == "p.full_path" })...)
-}
-
-// within returns the conditions on packages of one project, given by its ID.
-func (l first) within(d *db.DB, id string, args ...any) db.Where {
-	var of db.Where
-	cond, all := d.Within(`k.project_id`, id, args...)
-	of.And(cond, all...)
-	return l.where(of)
+	return slices.DeleteFunc(l.order(), func(name string) bool { return name == "p.full_path" })
 }
 
 // where returns conditions with those of the filter.

@@ -28,9 +28,14 @@ type NewShare struct {
 	ExpiresAt string
 }
 
+// maxShares is the maximum number of groups invited to a group or a project: each check of
+// access reads all of them.
+const maxShares = 200
+
 // ShareWith invites a group that the actor can see. Requires Maintainer of a
 // project or Owner of a group, and at least the granted level. Conflict if it is
-// invited already; Forbidden, also if the group does not allow sharing.
+// invited already; Forbidden, also if the group does not allow sharing; Invalid if there are
+// too many.
 func (s *Service) ShareWith(ctx context.Context, by actor.Actor, place Place, n NewShare) (*Share, error) {
 	in, err := s.source(ctx, s.DB, by, place, place.managerLevel())
 	if err != nil {
@@ -54,6 +59,12 @@ func (s *Service) ShareWith(ctx context.Context, by actor.Actor, place Place, n 
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := insertShare(ctx, tx, in, share, s.Now()); err != nil {
 			return err
+		}
+		switch n, err := countShares(ctx, tx, in); {
+		case err != nil:
+			return err
+		case n > maxShares:
+			return errs.Invalid("At most %d groups can be invited: remove one first", maxShares)
 		}
 		return s.record(ctx, tx, by, in.kind("group_link_created"), in.entity(), groupTarget(invited.ID, invited.FullPath),
 			audit.Details{Add: "group_link", To: n.Level.String()})

@@ -34,14 +34,37 @@ func listReleases(ctx context.Context, d *db.DB, projectID int64, f Filter, pg d
 // listOfGroup lists the releases of the projects p below a group that match the
 // condition seen.
 func listOfGroup(ctx context.Context, d *db.DB, groupID int64, seen string, args []any, asc bool, pg db.Paging) (db.Page[*Release], error) {
-	var w db.Where
-	w.And(`r.project_id IN (SELECT p.id FROM projects p
-		WHERE p.namespace_id IN (SELECT t.descendant_id FROM namespace_tree t WHERE t.ancestor_id = ?) AND `+seen+`)`, append([]any{groupID}, args...)...)
+	var of, w db.Where
+	of.And(`p.namespace_id IN (SELECT t.descendant_id FROM namespace_tree t WHERE t.ancestor_id = ?)`, groupID)
+	of.And(seen, args...)
+	w.And(`r.project_id IN (SELECT p.id FROM projects p`+of.SQL()+`)`, of.Args()...)
+	order := []string{"r.released_at", "r.id"}
+	first := func(ctx context.Context, d *db.DB, rows int) ([]int64, error) {
+		window := db.Window{Table: "releases r", Key: "r.id", Order: order, Desc: !asc, Size: listWindow}
+		if found, err := window.Find(ctx, d, "releases r", w, rows); err != nil || found != nil || rows > maxFirst {
+			return found, err
+		}
+		return db.Parents{
+			From: "projects p", Where: of, ID: "p.id", Rows: "releases r", Key: "r.id", Parent: "r.project_id",
+			Order: order, Inside: order, Desc: !asc, Most: maxSearched,
+		}.Find(ctx, d, rows)
+	}
 	return db.List(ctx, d, db.Query[*Release]{
 		Columns: releaseColumns, From: `releases r`, Where: w, Order: []db.Order{{Name: "r.released_at"}, {Name: "r.id"}}, Desc: !asc, Scan: scanRelease,
-		Keys: func(r *Release) []any { return []any{r.ReleasedAt, r.ID} },
+		Keys: func(r *Release) []any { return []any{r.ReleasedAt, r.ID} }, First: first,
 	}, pg)
 }
+
+const (
+	// listWindow is the number of releases of the instance, at the start of a list of a
+	// group, that are examined one by one before the projects of the group are.
+	listWindow = 600
+	// maxFirst is the highest row number up to which pages of a group are read project by
+	// project. For later pages all releases of the group are sorted.
+	maxFirst = 200
+	// maxSearched is the number of projects of a group up to which they are examined one by one.
+	maxSearched = 50_000
+)
 
 func findRelease(ctx context.Context, q db.Q, projectID int64, tag string) (*Release, error) {
 	return scanRelease(q.QueryRowContext(ctx, `SELECT `+releaseColumns+` FROM releases r WHERE r.project_id = ? AND r.tag = ?`, projectID, tag))
