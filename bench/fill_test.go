@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"slices"
 	"testing"
 
 	"svc/internal/db"
@@ -71,7 +72,8 @@ type statement struct {
 func fill(b testing.TB, d *db.DB, statements []statement) {
 	b.Helper()
 	pragma(b, d, "PRAGMA synchronous = OFF")
-	restore := dropIndexes(b, d)
+	restore := dropIndexes(b, d, "users", "namespaces", "emails", "identities", "audit_events", "pipelines", "jobs", "job_queue", "activity_events", "todos",
+		"issues", "merge_requests", "notes")
 	err := d.Tx(b.Context(), func(tx *db.Tx) error {
 		for _, s := range statements {
 			if _, err := tx.ExecContext(b.Context(), s.text, s.args...); err != nil {
@@ -95,21 +97,21 @@ func fill(b testing.TB, d *db.DB, statements []statement) {
 // dropIndexes drops the indexes of the tables to be filled and returns a function
 // that creates them again: sorting all entries at once is several times faster than
 // inserting each.
-func dropIndexes(b testing.TB, d *db.DB) (restore func()) {
+func dropIndexes(b testing.TB, d *db.DB, tables ...string) (restore func()) {
 	b.Helper()
-	list := `SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql <> '' AND tbl_name IN `
+	list := `SELECT name, sql, tbl_name FROM sqlite_master WHERE type = 'index' AND sql <> ''`
 	if d.Postgres() {
-		list = `SELECT indexname, indexdef FROM pg_indexes WHERE indexname NOT LIKE '%\_pkey' AND tablename IN `
+		list = `SELECT indexname, indexdef, tablename FROM pg_indexes WHERE schemaname = 'public' AND indexname NOT LIKE '%\_pkey' AND indexname NOT LIKE '%\_key'`
 	}
-	type index struct{ name, text string }
+	type index struct{ name, text, table string }
 	indexes, err := db.All(b.Context(), d, func(s db.Scanner) (x index, err error) {
-		err = s.Scan(&x.name, &x.text)
+		err = s.Scan(&x.name, &x.text, &x.table)
 		return x, err
-	}, list+`('users', 'namespaces', 'emails', 'identities', 'audit_events', 'pipelines', 'jobs', 'job_queue', 'activity_events', 'todos',
-		'issues', 'merge_requests', 'notes')`)
+	}, list)
 	if err != nil {
 		b.Fatal(err)
 	}
+	indexes = slices.DeleteFunc(indexes, func(x index) bool { return !slices.Contains(tables, x.table) })
 	run := func(text string) {
 		b.Helper()
 		if _, err := d.SQL().ExecContext(b.Context(), text); err != nil {

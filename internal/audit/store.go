@@ -54,7 +54,7 @@ func listEvents(ctx context.Context, d *db.DB, f Filter, p db.Paging) (db.Page[E
 	if f.AuthorID != 0 {
 		where.And("author_id = ?", f.AuthorID)
 	}
-	return db.List(ctx, d, db.Query[Event]{
+	q := db.Query[Event]{
 		Columns: eventColumns,
 		From:    "audit_events",
 		Where:   where,
@@ -62,7 +62,12 @@ func listEvents(ctx context.Context, d *db.DB, f Filter, p db.Paging) (db.Page[E
 		Desc:    true,
 		Scan:    scanEvent,
 		Keys:    func(e Event) []any { return []any{e.ID} },
-	}, p)
+	}
+	if f.CreatedAfter != nil || f.CreatedBefore != nil { // otherwise all events outside of the period might be read
+		q.Order = []db.Order{{Name: "created_at"}, {Name: "id"}}
+		q.Keys = func(e Event) []any { return []any{e.CreatedAt, e.ID} }
+	}
+	return db.List(ctx, d, q, p)
 }
 
 // findFailures returns the events of failed sign-ins from an address since a time.

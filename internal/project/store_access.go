@@ -23,6 +23,9 @@ const lesser = `CASE WHEN s.access_level < m.access_level THEN s.access_level EL
 // namespaceLevels returns the effective level of a user in namespaces: by
 // membership in them or their ancestors, by shares with groups that they are a
 // member of, and as the owner of their own namespace. Minimal is not inherited.
+//
+// SQLite reads the tables of a CROSS JOIN in their order: from the shares, which are limited.
+// From the user it would read all groups below those that they are a member of.
 func namespaceLevels(ctx context.Context, q db.Q, userID int64, today string, ids []int64) (map[int64]Level, error) {
 	in := db.In(len(ids))
 	var args []any
@@ -40,13 +43,12 @@ func namespaceLevels(ctx context.Context, q db.Q, userID int64, today string, id
 	}, `
 		SELECT id, MAX(level) FROM (
 			SELECT t.descendant_id AS id, m.access_level AS level
-			FROM namespace_tree t JOIN members m ON m.namespace_id = t.ancestor_id
-			WHERE t.descendant_id IN `+in+` AND m.user_id = ? AND (m.access_level > 5 OR t.depth = 0) AND `+activeMember+`
+			FROM namespace_tree t CROSS JOIN members m
+			WHERE t.descendant_id IN `+in+` AND m.namespace_id = t.ancestor_id AND m.user_id = ? AND (m.access_level > 5 OR t.depth = 0) AND `+activeMember+`
 			UNION ALL
 			SELECT t.descendant_id, `+lesser+`
-			FROM namespace_tree t JOIN group_shares s ON s.namespace_id = t.ancestor_id
-				JOIN namespace_tree g ON g.descendant_id = s.group_id JOIN members m ON m.namespace_id = g.ancestor_id
-			WHERE t.descendant_id IN `+in+` AND m.user_id = ? AND m.access_level > 5 AND `+activeMember+` AND `+activeShare+`
+			FROM namespace_tree t CROSS JOIN group_shares s CROSS JOIN namespace_tree g CROSS JOIN members m
+			WHERE t.descendant_id IN `+in+` AND s.namespace_id = t.ancestor_id AND g.descendant_id = s.group_id AND m.namespace_id = g.ancestor_id AND m.user_id = ? AND m.access_level > 5 AND `+activeMember+` AND `+activeShare+`
 			UNION ALL
 			SELECT n.id, 50 FROM namespaces n WHERE n.id IN `+in+` AND n.user_id = ?
 		) AS grants GROUP BY id`, args...)
@@ -78,8 +80,8 @@ func projectLevels(ctx context.Context, q db.Q, userID int64, today string, ids 
 		WHERE m.project_id IN `+in+` AND m.user_id = ? AND `+activeMember+`
 		UNION ALL
 		SELECT s.project_id, FALSE, `+lesser+`
-		FROM group_shares s JOIN namespace_tree g ON g.descendant_id = s.group_id JOIN members m ON m.namespace_id = g.ancestor_id
-		WHERE s.project_id IN `+in+` AND m.user_id = ? AND m.access_level > 5 AND `+activeMember+` AND `+activeShare, args...)
+		FROM group_shares s CROSS JOIN namespace_tree g CROSS JOIN members m
+		WHERE s.project_id IN `+in+` AND g.descendant_id = s.group_id AND m.namespace_id = g.ancestor_id AND m.user_id = ? AND m.access_level > 5 AND `+activeMember+` AND `+activeShare, args...)
 	found := make(map[int64]Access, len(rows))
 	for _, r := range rows {
 		a := found[r.id]

@@ -1,0 +1,11 @@
+-- +goose Up
+-- oldest: 0060
+
+-- Lists of the releases of a group start with the newest ones of the instance.
+CREATE INDEX CONCURRENTLY releases_released_at ON releases (released_at, id);
+-- Filters that match few rows.
+CREATE INDEX CONCURRENTLY audit_events_entity_type ON audit_events (entity_type, id);
+CREATE INDEX CONCURRENTLY bulk_imports_state ON bulk_imports (state, id);
+CREATE INDEX CONCURRENTLY bulk_imports_user_id_state ON bulk_imports (user_id, state, id);
+CREATE INDEX CONCURRENTLY bulk_import_entities_state ON bulk_import_entities (state, id);
+CREATE INDEX CONCURRENTLY bulk_import_entities_bulk_import_id_state ON bulk_import_entities (bulk_import_id, state, id);
