@@ -405,6 +405,9 @@ var everyCopy = []copies{
 func (s *fullSite) copyAll(b testing.TB, rows int) {
 	b.Helper()
 	fillUsers(b, s.DB, rows)
+	if s.DB.Postgres() { // fillUsers sets the IDs of namespaces
+		s.text(b, "SELECT setval(pg_get_serial_sequence('namespaces', 'id'), (SELECT max(id) FROM namespaces))")
+	}
 	s.values["users"] = s.text(b, "SELECT min(id) - 1 FROM users WHERE email LIKE 'user-%'")
 	s.values["half"] = s.text(b, "SELECT min(id) - 1 + CAST(? AS BIGINT) FROM users WHERE email LIKE 'user-%'", rows/2)
 	for _, name := range []string{"blob", "blob_group", "blob_instance"} {

@@ -397,7 +397,15 @@ func newFullSite(b testing.TB, databaseURL string, rows int) *fullSite {
 // administrator.
 func TestEveryList(t *testing.T) {
 	t.Parallel()
-	s := newFullSite(t, "", 100)
+	t.Run("sqlite", func(t *testing.T) { everyListAnswers(t, "") })
+	if os.Getenv("TEST_POSTGRES") != "" {
+		t.Run("postgres", func(t *testing.T) { everyListAnswers(t, dbtest.Postgres(t).URL) })
+	}
+}
+
+func everyListAnswers(t *testing.T, databaseURL string) {
+	t.Helper()
+	s := newFullSite(t, databaseURL, 100)
 	for _, l := range s.documentedLists(t) {
 		for i, query := range l.queries {
 			res := s.reader(l.path, query, "administrator").get(t)

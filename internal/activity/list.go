@@ -108,7 +108,7 @@ func (s *Service) list(ctx context.Context, by actor.Actor, authorID int64, in [
 }
 
 func (s *Service) search(by actor.Actor, authorID int64, in []*project.Project, f Filter) search {
-	q := search{author: authorID, filter: f}
+	q := search{db: s.DB, author: authorID, filter: f}
 	for _, one := range in {
 		q.lanes = append(q.lanes, laneOf(by, one))
 	}

@@ -97,6 +97,7 @@ const MaxLanes = 100
 
 // search is a list of events.
 type search struct {
+	db       *db.DB
 	author   int64
 	lanes    []lane
 	filter   Filter
@@ -223,8 +224,9 @@ func (s *search) group(w *db.Where, lanes []lane) {
 	}
 	for _, kind := range kinds {
 		cond, more := s.may(kind)
-		conds = append(conds, `e.project_id IN `+db.In(len(ids[kind]))+` AND (`+cond+`)`)
-		args = append(append(args, db.Any(ids[kind])...), more...)
+		in, list := s.db.OneOf(`e.project_id`, ids[kind])
+		conds = append(conds, in+` AND (`+cond+`)`)
+		args = append(append(args, list...), more...)
 	}
 	w.And(`(`+strings.Join(conds, `) OR (`)+`)`, args...)
 }

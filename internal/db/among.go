@@ -14,15 +14,27 @@ import (
 // Among returns tables and joins that are read starting with a list of values of a key of
 // the first table, and the argument for the list.
 func (d *DB) Among(tables, key string, ids []int64) (from string, args []any) {
+	query, arg := d.values(ids)
+	return d.Behind(query, tables, key), []any{arg}
+}
+
+// OneOf returns the condition that a column has one of many values. With a placeholder for
+// each, a statement can have at most 32,766.
+func (d *DB) OneOf(column string, ids []int64) (cond string, args []any) {
+	query, arg := d.values(ids)
+	return column + ` IN (` + query + `)`, []any{arg}
+}
+
+// values returns a query whose column id has the values of a list, and its argument.
+func (d *DB) values(ids []int64) (query string, arg any) {
 	list, err := json.Marshal(ids)
 	if err != nil || ids == nil { // integers can always be encoded
 		list = []byte("[]")
 	}
-	query := `SELECT value AS id FROM json_each(?)`
 	if d.kind == postgresKind {
-		query = `SELECT CAST(e.value AS BIGINT) AS id FROM json_array_elements_text(CAST(? AS json)) AS e (value)`
+		return `SELECT CAST(e.value AS BIGINT) AS id FROM json_array_elements_text(CAST(? AS json)) AS e (value)`, string(list)
 	}
-	return d.Behind(query, tables, key), []any{string(list)}
+	return `SELECT value AS id FROM json_each(?)`, string(list)
 }
 
 // Behind returns tables and joins that are read starting with a query, whose column id has

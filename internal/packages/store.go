@@ -235,16 +235,18 @@ type pipelineOf struct{ packageID, pipelineID int64 }
 // maxPipelines is the number of pipelines that are read per package.
 const maxPipelines = 20
 
-func pipelinesOf(ctx context.Context, q db.Q, packages []int64) ([]pipelineOf, error) {
+func pipelinesOf(ctx context.Context, d *db.DB, packages []int64) ([]pipelineOf, error) {
 	if len(packages) == 0 {
 		return nil, nil
 	}
-	return db.All(ctx, q, func(s db.Scanner) (p pipelineOf, err error) {
+	from, args := d.Among("package_pipelines x", "x.package_id", packages)
+	return db.All(ctx, d, func(s db.Scanner) (p pipelineOf, err error) {
 		err = s.Scan(&p.packageID, &p.pipelineID)
 		return p, err
-	}, `SELECT x.package_id, x.pipeline_id FROM package_pipelines x WHERE x.package_id IN `+db.In(len(packages))+`
-		AND x.pipeline_id IN (SELECT y.pipeline_id FROM package_pipelines y WHERE y.package_id = x.package_id ORDER BY y.pipeline_id DESC LIMIT `+fmt.Sprint(maxPipelines)+`)
-		ORDER BY x.pipeline_id DESC`, db.Any(packages)...)
+	}, `SELECT x.package_id, x.pipeline_id FROM `+from+`
+		WHERE x.pipeline_id >= COALESCE((SELECT y.pipeline_id FROM package_pipelines y WHERE y.package_id = among.id
+			ORDER BY y.pipeline_id DESC LIMIT 1 OFFSET `+fmt.Sprint(maxPipelines-1)+`), 0)
+		ORDER BY x.pipeline_id DESC`, args...)
 }
 
 func listPipelineIDs(ctx context.Context, d *db.DB, packageID int64, pg db.Paging) (db.Page[int64], error) {

@@ -60,9 +60,9 @@ func SettingsOf(ctx context.Context, q db.Q, projectID int64) (Settings, error) 
 // Administrators are not treated specially.
 func (s *Service) AccessOf(ctx context.Context, p *Project, userIDs []int64) (map[int64]Access, error) {
 	found := map[int64]Access{}
-	sql, args := s.grants(actor.System(), source{project: p, have: Owner})
 	for part := range slices.Chunk(userIDs, 300) {
-		if err := findAccess(ctx, s.DB, sql, args, part, found); err != nil {
+		sql, args := s.grants(actor.System(), source{project: p, have: Owner}, part)
+		if err := findAccess(ctx, s.DB, sql, args, found); err != nil {
 			return nil, fmt.Errorf("access to project %d: %w", p.ID, err)
 		}
 	}

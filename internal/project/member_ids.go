@@ -20,7 +20,7 @@ func (s *Service) MembersFrom(ctx context.Context, place Place, level Level) ([]
 	if err != nil {
 		return nil, err
 	}
-	sql, args := s.grants(by, in)
+	sql, args := s.grants(by, in, nil)
 	ids, err := findGranted(ctx, s.DB, sql, args, level)
 	if err != nil {
 		return nil, fmt.Errorf("members: %w", err)

@@ -9,7 +9,7 @@ import (
 
 // findAccess reads the access that a query for grants gives to active users among
 // ids.
-func findAccess(ctx context.Context, q db.Q, grants string, args []any, ids []int64, found map[int64]Access) error {
+func findAccess(ctx context.Context, q db.Q, grants string, args []any, found map[int64]Access) error {
 	_, err := db.All(ctx, q, func(s db.Scanner) (struct{}, error) {
 		var id, direct, any int64
 		err := s.Scan(&id, &direct, &any)
@@ -18,8 +18,7 @@ func findAccess(ctx context.Context, q db.Q, grants string, args []any, ids []in
 	}, `
 		SELECT g.user_id, MAX(CASE WHEN g.depth = -1 THEN g.level ELSE 0 END), MAX(g.level)
 		FROM (`+grants+`) g JOIN users u ON u.id = g.user_id
-		WHERE g.user_id IN `+db.In(len(ids))+` AND u.state = 'active' AND u.deleted_at IS NULL GROUP BY g.user_id`,
-		append(append([]any{}, args...), db.Any(ids)...)...)
+		WHERE u.state = 'active' AND u.deleted_at IS NULL GROUP BY g.user_id`, args...)
 	return err
 }
 

@@ -93,29 +93,35 @@ func deleteMember(ctx context.Context, q db.Q, in source, m *Member, onlyThere b
 }
 
 // grants returns a query for everything that gives a user a level in the source:
-// ID of the membership, user, level, and distance. Shares are included for members
-// only.
-func (s *Service) grants(by actor.Actor, in source) (string, []any) {
+// ID of the membership, user, level, and distance; only for some users, unless there are
+// none. Shares are included for members only.
+func (s *Service) grants(by actor.Actor, in source, users []int64) (string, []any) {
 	place, project := in.tree()
 	sharePlace, shareProject := int64(0), int64(0)
 	if by.Admin || in.have > NoAccess {
 		sharePlace, shareProject = place, project
 	}
-	today := s.today()
+	today, of := s.today(), ``
+	if len(users) > 0 {
+		of = ` AND m.user_id IN ` + db.In(len(users))
+	}
+	var args []any
+	for _, part := range [][]any{{project, today}, {place, project, today}, {shareProject, today, today}, {sharePlace, today, today}} {
+		args = append(append(args, part...), db.Any(users)...)
+	}
 	return `
-		SELECT m.id, m.user_id, m.access_level AS level, -1 AS depth FROM members m WHERE m.project_id = ? AND ` + activeMember + `
+		SELECT m.id, m.user_id, m.access_level AS level, -1 AS depth FROM members m WHERE m.project_id = ? AND ` + activeMember + of + `
 		UNION ALL
 		SELECT m.id, m.user_id, m.access_level, t.depth FROM namespace_tree t JOIN members m ON m.namespace_id = t.ancestor_id
-		WHERE t.descendant_id = ? AND (m.access_level > 5 OR t.depth = 0 AND CAST(? AS BIGINT) = 0) AND ` + activeMember + `
+		WHERE t.descendant_id = ? AND (m.access_level > 5 OR t.depth = 0 AND CAST(? AS BIGINT) = 0) AND ` + activeMember + of + `
 		UNION ALL
 		SELECT m.id, m.user_id, ` + lesser + `, 100 + g.depth FROM group_shares s JOIN namespace_tree g ON g.descendant_id = s.group_id
 			JOIN members m ON m.namespace_id = g.ancestor_id
-		WHERE s.project_id = ? AND m.access_level > 5 AND ` + activeMember + ` AND ` + activeShare + `
+		WHERE s.project_id = ? AND m.access_level > 5 AND ` + activeMember + ` AND ` + activeShare + of + `
 		UNION ALL
 		SELECT m.id, m.user_id, ` + lesser + `, 100 + t.depth + g.depth FROM namespace_tree t JOIN group_shares s ON s.namespace_id = t.ancestor_id
 			JOIN namespace_tree g ON g.descendant_id = s.group_id JOIN members m ON m.namespace_id = g.ancestor_id
-		WHERE t.descendant_id = ? AND m.access_level > 5 AND ` + activeMember + ` AND ` + activeShare,
-		[]any{project, today, place, project, today, shareProject, today, today, sharePlace, today, today}
+		WHERE t.descendant_id = ? AND m.access_level > 5 AND ` + activeMember + ` AND ` + activeShare + of, args
 }
 
 // userOf returns the user of a member, for audit events.
@@ -153,7 +159,7 @@ func deleteMemberships(ctx context.Context, q db.Q, userID int64) error {
 func (s *Service) membersWhere(by actor.Actor, in source, f MemberFilter) db.Where {
 	var w db.Where
 	if f.All {
-		sql, args := s.grants(by, in)
+		sql, args := s.grants(by, in, f.Users)
 		w.And(`m.id IN (SELECT r.id FROM (SELECT g.id, ROW_NUMBER() OVER (PARTITION BY g.user_id ORDER BY g.level DESC, g.depth, g.id) AS place
 			FROM (`+sql+`) g) r WHERE r.place = 1)`, args...)
 	} else {
@@ -177,10 +183,14 @@ func (s *Service) membersWhere(by actor.Actor, in source, f MemberFilter) db.Whe
 
 // grantedLevels returns the effective levels of members in the source.
 func (s *Service) grantedLevels(ctx context.Context, by actor.Actor, in source, list []*Member) (map[int64]Level, error) {
-	sql, args := s.grants(by, in)
-	for _, m := range list {
-		args = append(args, m.UserID)
+	if len(list) == 0 {
+		return nil, nil
 	}
+	var users []int64
+	for _, m := range list {
+		users = append(users, m.UserID)
+	}
+	sql, args := s.grants(by, in, users)
 	levels := map[int64]Level{}
 	type row struct {
 		user  int64
@@ -193,7 +203,7 @@ func (s *Service) grantedLevels(ctx context.Context, by actor.Actor, in source, 
 	}, func(r row) error {
 		levels[r.user] = r.level
 		return nil
-	}, `SELECT g.user_id, MAX(g.level) FROM (`+sql+`) g WHERE g.user_id IN `+db.In(len(list))+` GROUP BY g.user_id`, args...)
+	}, `SELECT g.user_id, MAX(g.level) FROM (`+sql+`) g GROUP BY g.user_id`, args...)
 	return levels, err
 }
 

@@ -5,6 +5,8 @@
 CREATE INDEX CONCURRENTLY releases_released_at ON releases (released_at, id);
 -- Filters that match few rows.
 CREATE INDEX CONCURRENTLY audit_events_entity_type ON audit_events (entity_type, id);
+CREATE INDEX CONCURRENTLY audit_events_entity_created_at ON audit_events (entity_type, entity_id, created_at, id);
+CREATE INDEX CONCURRENTLY audit_events_entity_author ON audit_events (entity_type, entity_id, author_id, id);
 CREATE INDEX CONCURRENTLY bulk_imports_state ON bulk_imports (state, id);
 CREATE INDEX CONCURRENTLY bulk_imports_user_id_state ON bulk_imports (user_id, state, id);
 CREATE INDEX CONCURRENTLY bulk_import_entities_state ON bulk_import_entities (state, id);
