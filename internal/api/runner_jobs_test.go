@@ -284,3 +284,31 @@ func TestLongPollingPrefersWait(t *testing.T) {
 		}
 	})
 }
+
+// TestRepeatedUpdates checks that a runner can repeat an update while the first one
+// is not yet answered, for example through a proxy that has given up waiting.
+func TestRepeatedUpdates(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		b := newBench(t, s, "a: {script: [x], parallel: 10}")
+		b.pipeline(b.project)
+		for range 10 {
+			j := b.run()
+			for _, state := range []string{"running", "success"} {
+				answers := make([]apptest.Answer, 4)
+				var group sync.WaitGroup
+				for i := range answers {
+					group.Go(func() {
+						answers[i] = s.Send(t, apptest.Call{Do: fmt.Sprintf("PUT /jobs/%d", j.ID), Header: map[string]string{"JOB-TOKEN": j.Token}, JSON: fmt.Sprintf(`{"state":%q}`, state)})
+					})
+				}
+				group.Wait()
+				for _, a := range answers {
+					if a.Status != http.StatusOK {
+						t.Errorf("job %d: %s: %d %s", j.ID, state, a.Status, a.Body)
+					}
+				}
+			}
+		}
+	})
+}

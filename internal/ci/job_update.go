@@ -1,6 +1,7 @@
 package ci
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -68,7 +69,7 @@ func (s *Service) UpdateJob(ctx context.Context, jobID int64, token string, u Jo
 	case "running":
 		if h.Status == flow.Pending {
 			if err := s.startByRunner(ctx, h); err != nil {
-				return s.refusedFor(ctx, jobID, err)
+				return s.refusedFor(ctx, h, u, err)
 			}
 		}
 	}
@@ -104,16 +105,22 @@ func (s *Service) startByRunner(ctx context.Context, h *heldJob) error {
 	return err
 }
 
-// refusedFor returns the reply for a job that was changed concurrently.
-func (s *Service) refusedFor(ctx context.Context, jobID int64, cause error) (*JobReply, error) {
+// refusedFor returns the reply for a job that was changed concurrently: by the same
+// update, if the runner or a proxy has repeated it before the first one ended, or
+// by someone else.
+func (s *Service) refusedFor(ctx context.Context, h *heldJob, u JobUpdate, cause error) (*JobReply, error) {
 	if !errs.Is(cause, errs.KindConflict) {
-		return nil, fmt.Errorf("update job %d: %w", jobID, cause)
+		return nil, fmt.Errorf("update job %d: %w", h.ID, cause)
 	}
-	now, err := findHeld(ctx, s.DB, jobID)
+	now, err := findHeld(ctx, s.DB, h.ID)
 	if err != nil {
 		return nil, db.NotFound(err, "Job")
 	}
-	return s.jobReply(&now.JobState, 0), errs.Forbidden("Job is not running").Because(cause)
+	reply := s.jobReply(&now.JobState, 0)
+	if bytes.Equal(now.token, h.token) && u.State == string(now.Status) {
+		return reply, nil
+	}
+	return reply, errs.Forbidden("Job is not running").Because(cause)
 }
 
 // endByRunner ends a job with the result that its runner reports. The log is
@@ -157,7 +164,7 @@ func (s *Service) endByRunner(ctx context.Context, h *heldJob, u JobUpdate) (*Jo
 		}
 	}
 	if err != nil {
-		return s.refusedFor(ctx, h.ID, err)
+		return s.refusedFor(ctx, h, u, err)
 	}
 	s.Artifacts.Logs.Changed(j.ID)
 	return s.jobReply(&ended.JobState, 0), nil

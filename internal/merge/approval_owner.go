@@ -24,7 +24,7 @@ import (
 func (s *Service) ownersFile(ctx context.Context, in *project.Project, at git.OID) (*repo.FileBlob, error) {
 	for _, path := range codeowners.Paths() {
 		f, err := s.Repos.FileBlob(ctx, actor.System(), project.RefTo(in.ID), path, string(at))
-		if errs.IsRefusal(err) {
+		if errs.Is(err, errs.KindNotFound) {
 			continue
 		}
 		return f, err
