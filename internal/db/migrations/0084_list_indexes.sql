@@ -11,3 +11,6 @@ CREATE INDEX CONCURRENTLY bulk_imports_state ON bulk_imports (state, id);
 CREATE INDEX CONCURRENTLY bulk_imports_user_id_state ON bulk_imports (user_id, state, id);
 CREATE INDEX CONCURRENTLY bulk_import_entities_state ON bulk_import_entities (state, id);
 CREATE INDEX CONCURRENTLY bulk_import_entities_bulk_import_id_state ON bulk_import_entities (bulk_import_id, state, id);
+CREATE INDEX CONCURRENTLY deployments_project_id_status ON deployments (project_id, status, id);
+CREATE INDEX CONCURRENTLY environments_project_id ON environments (project_id, id);
+CREATE INDEX CONCURRENTLY environments_project_id_state ON environments (project_id, state, id);
