@@ -94,7 +94,7 @@ func deleteMember(ctx context.Context, q db.Q, in source, m *Member, onlyThere b
 
 // grants returns a query for everything that gives a user a level in the source:
 // ID of the membership, user, level, and distance; only for some users, unless there are
-// none. Shares are included for members only.
+// none. Shares are included for members only. For the joins see namespaceLevels.
 func (s *Service) grants(by actor.Actor, in source, users []int64) (string, []any) {
 	place, project := in.tree()
 	sharePlace, shareProject := int64(0), int64(0)
@@ -112,16 +112,15 @@ func (s *Service) grants(by actor.Actor, in source, users []int64) (string, []an
 	return `
 		SELECT m.id, m.user_id, m.access_level AS level, -1 AS depth FROM members m WHERE m.project_id = ? AND ` + activeMember + of + `
 		UNION ALL
-		SELECT m.id, m.user_id, m.access_level, t.depth FROM namespace_tree t JOIN members m ON m.namespace_id = t.ancestor_id
-		WHERE t.descendant_id = ? AND (m.access_level > 5 OR t.depth = 0 AND CAST(? AS BIGINT) = 0) AND ` + activeMember + of + `
+		SELECT m.id, m.user_id, m.access_level, t.depth FROM namespace_tree t CROSS JOIN members m
+		WHERE t.descendant_id = ? AND m.namespace_id = t.ancestor_id AND (m.access_level > 5 OR t.depth = 0 AND CAST(? AS BIGINT) = 0) AND ` + activeMember + of + `
 		UNION ALL
-		SELECT m.id, m.user_id, ` + lesser + `, 100 + g.depth FROM group_shares s JOIN namespace_tree g ON g.descendant_id = s.group_id
-			JOIN members m ON m.namespace_id = g.ancestor_id
-		WHERE s.project_id = ? AND m.access_level > 5 AND ` + activeMember + ` AND ` + activeShare + of + `
+		SELECT m.id, m.user_id, ` + lesser + `, 100 + g.depth FROM group_shares s CROSS JOIN namespace_tree g CROSS JOIN members m
+		WHERE s.project_id = ? AND g.descendant_id = s.group_id AND m.namespace_id = g.ancestor_id AND m.access_level > 5 AND ` + activeMember + ` AND ` + activeShare + of + `
 		UNION ALL
-		SELECT m.id, m.user_id, ` + lesser + `, 100 + t.depth + g.depth FROM namespace_tree t JOIN group_shares s ON s.namespace_id = t.ancestor_id
-			JOIN namespace_tree g ON g.descendant_id = s.group_id JOIN members m ON m.namespace_id = g.ancestor_id
-		WHERE t.descendant_id = ? AND m.access_level > 5 AND ` + activeMember + ` AND ` + activeShare + of, args
+		SELECT m.id, m.user_id, ` + lesser + `, 100 + t.depth + g.depth
+		FROM namespace_tree t CROSS JOIN group_shares s CROSS JOIN namespace_tree g CROSS JOIN members m
+		WHERE t.descendant_id = ? AND s.namespace_id = t.ancestor_id AND g.descendant_id = s.group_id AND m.namespace_id = g.ancestor_id AND m.access_level > 5 AND ` + activeMember + ` AND ` + activeShare + of, args
 }
 
 // userOf returns the user of a member, for audit events.
