@@ -15,7 +15,7 @@ export CGO_ENABLED := 0
 export GOFLAGS     := -trimpath
 
 .DEFAULT_GOAL := help
-.PHONY: help build run check test test-race test-short screenshots fuzz bench bench-large bench-peers clean setup tools release test-release test-image
+.PHONY: help build run check test test-race test-short screenshots fuzz bench bench-large bench-lists bench-peers clean setup tools release test-release test-image
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,10 +49,13 @@ fuzz: ## run each fuzz test for FUZZTIME (20s)
 	scripts/fuzz $(FUZZTIME)
 
 bench: build ## run the benchmarks
-	go test -run '^$$' -bench . -skip Large -benchtime 1x -timeout 60m ./bench/...
+	go test -run '^$$' -bench . -skip 'Large|EveryList' -benchtime 1x -timeout 60m ./bench/...
 
 bench-large: build ## run the benchmarks with a repository and an artifact of 1 GiB
 	go test -run '^$$' -bench Large -benchtime 1x -timeout 60m ./bench/...
+
+bench-lists: build ## measure each list of the API with each documented filter
+	go test -run '^$$' -bench EveryList -benchtime 1x -timeout 4h ./bench/...
 
 bench-peers: build ## compare with Gitea on this machine: make bench-peers GITEA=/path/to/gitea
 	GITEA='$(GITEA)' go test -run '^$$' -bench Peers -benchtime 1x -timeout 60m -v ./bench/...

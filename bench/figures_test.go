@@ -6,8 +6,9 @@
 // limit.
 //
 // "make bench" measures everything on SQLite, and also the lists on PostgreSQL if
-// TEST_POSTGRES is the URL of a server. "make bench-large" measures memory with a
-// repository and an artifact of 1 GiB. Repositories and runners are measured on a
+// TEST_POSTGRES is the URL of a server. "make bench-lists" measures each list of the API
+// with each documented filter. "make bench-large" measures memory with a repository and
+// an artifact of 1 GiB. Repositories and runners are measured on a
 // complete server: in the process of the benchmark, where caches can be cleared
 // before first requests, and as the built program where memory and CPU time are
 // measured. Use -bench to select a part, such as 'Git$/warm' or CI/drain.
