@@ -75,7 +75,8 @@ type PushOptions struct {
 }
 
 const (
-	maxChanges     = 20_000 // number of refs in a push
+	maxChanges     = 20_000   // number of refs in a push
+	maxNames       = 32 << 20 // bytes of their names; more than the longest names take
 	maxPushOptions = 100
 	maxOption      = 4096 // length in bytes
 )
@@ -124,6 +125,7 @@ func (o ServeOptions) hidden(ref string) bool { return below(ref, o.Hide) }
 // request is the request of a client.
 type request struct {
 	changes      []*RefChange
+	size         int // of the names of the changes
 	options      []string
 	capabilities map[string]bool
 }
@@ -132,7 +134,7 @@ type request struct {
 // there are none.
 func readRequest(in io.Reader) (*request, error) {
 	q := &request{capabilities: map[string]bool{}}
-	for {
+	for shallow := 0; ; {
 		line, kind, err := pktline.ReadLine(in)
 		if err == io.EOF && len(q.changes) == 0 {
 			return nil, nil // the client only listed the refs
@@ -148,7 +150,8 @@ func readRequest(in io.Reader) (*request, error) {
 		}
 		if id, ok := strings.CutPrefix(line, "shallow "); ok {
 			// Completeness of the history is checked with the objects.
-			if _, ok := ParseOID(id); ok {
+			if _, ok := ParseOID(id); ok && shallow < maxChanges {
+				shallow++
 				continue
 			}
 		}
@@ -184,10 +187,12 @@ func (q *request) add(line string) error {
 	}
 	before, beforeOK := ParseOID(fields[0])
 	after, afterOK := ParseOID(fields[1])
-	if !beforeOK || !afterOK {
+	q.size += len(fields[2])
+	if !beforeOK || !afterOK || q.size > maxNames {
 		return fmt.Errorf("%w: command %.100q", pktline.ErrMalformed, line)
 	}
-	q.changes = append(q.changes, &RefChange{Ref: fields[2], Old: before, New: after})
+	// Cloned, so that the line is not kept: it can be much longer in the first command.
+	q.changes = append(q.changes, &RefChange{Ref: strings.Clone(fields[2]), Old: OID(strings.Clone(string(before))), New: OID(strings.Clone(string(after)))})
 	return nil
 }
 

@@ -238,23 +238,39 @@ func (p *receiver) refuseAll(why string) {
 // missingObjects is the reason for refusing an incomplete history, in git's words.
 const missingObjects = "missing necessary objects"
 
+// maxConnected is the number of processes that search a push for the changes whose
+// history is incomplete. If they do not suffice, the others are refused as well.
+const maxConnected = 200
+
 // connected refuses changes whose history is incomplete: objects that are not in
-// the pack must be reachable from an existing ref.
+// the pack must be reachable from an existing ref. It checks all changes at once,
+// and then the halves of those that fail.
 func (p *receiver) connected(ctx context.Context, q *quarantine) error {
-	whole, err := p.reaches(ctx, q, p.accepted())
-	if err != nil || whole {
-		return err
-	}
-	for _, c := range p.accepted() {
-		whole, err := p.reaches(ctx, q, []*RefChange{c})
-		if err != nil {
-			return err
+	left := maxConnected
+	var check func(changes []*RefChange) error
+	check = func(changes []*RefChange) error {
+		whole := false
+		if left > 0 {
+			left--
+			var err error
+			if whole, err = p.reaches(ctx, q, changes); err != nil || whole {
+				return err
+			}
 		}
-		if !whole {
-			c.Refused = missingObjects
+		if half := len(changes) / 2; left > 0 && half > 0 {
+			if err := check(changes[:half]); err != nil {
+				return err
+			}
+			return check(changes[half:])
 		}
+		for _, c := range changes {
+			if c.New != ZeroOID { // a deletion needs no objects
+				c.Refused = missingObjects
+			}
+		}
+		return nil
 	}
-	return nil
+	return check(p.accepted())
 }
 
 func (p *receiver) reaches(ctx context.Context, q *quarantine, changes []*RefChange) (bool, error) {

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -100,6 +101,25 @@ func TestHostilePush(t *testing.T) {
 		if _, err := h.Info(t.Context(), OID(tip)); !errors.Is(err, ErrNotFound) {
 			t.Fatalf("%s: what was refused is there: %v", c.name, err)
 		}
+	}
+	// One change of many with a hole is found with few processes.
+	lines := []string{zero + " " + torn + " refs/heads/torn"}
+	for i := range 100 {
+		lines = append(lines, fmt.Sprintf("%s %s refs/heads/whole-%d", zero, base, i))
+	}
+	if out, _, _ := raw(t, h, PushOptions{}, lines, empty); !strings.Contains(out, "ng refs/heads/torn missing necessary objects") || strings.Count(out, "ok refs/heads/whole-") != 100 {
+		t.Errorf("a hole among many: %.300q", out)
+	}
+	for i := range 100 {
+		other.Git("update-ref", "-d", fmt.Sprintf("refs/heads/whole-%d", i))
+	}
+	// Long names are not collected without end.
+	lines = nil
+	for i := range 600 {
+		lines = append(lines, fmt.Sprintf("%s %s refs/heads/%d%s", zero, base, i, strings.Repeat("a", 60_000)))
+	}
+	if out, _, err := raw(t, h, PushOptions{}, lines, empty); !errors.Is(err, pktline.ErrMalformed) {
+		t.Errorf("36 MB of names: %v, %.100q", err, out)
 	}
 	out, push, err := raw(t, h, PushOptions{}, []string{base + " " + tip + " refs/heads/main"}, whole)
 	if err != nil || !strings.Contains(out, "ok refs/heads/main") || push.Changes[0].Refused != "" || other.Tip("main") != tip {

@@ -16,7 +16,7 @@ import (
 
 // archiveOption matches the allowed options of git archive: none that refer to
 // files or programs of the server.
-var archiveOption = regexp.MustCompile(`^(--format=(tar|tgz|tar\.gz|zip)|--prefix=.*|-v|--verbose|-[0-9]|-l|--list|--mtime=.*)$`)
+var archiveOption = regexp.MustCompile(`^(--format=(tar|tgz|tar\.gz|zip)|--prefix=.*|-v|--verbose|-[0-9]|--mtime=.*)$`)
 
 const maxArchiveArgs = 64
 
@@ -68,34 +68,44 @@ func readArguments(in io.Reader) ([]string, error) {
 }
 
 // checkArguments checks the options and replaces the branch or tag by its full
-// name, because git would prefer a tag to a branch.
+// name, because git would prefer a tag to a branch. The result has the options
+// first, and git takes nothing after "--" for one: it would also read options
+// between and behind paths, and could be asked not to list after all.
 func (r Repo) checkArguments(ctx context.Context, args []string) ([]string, error) {
+	var options, paths []string
 	for i, arg := range args {
-		if arg == "-l" || arg == "--list" {
-			return args, nil // git prints the formats and ignores other arguments
+		switch {
+		case arg == "-l" || arg == "--list":
+			return []string{"--list"}, nil // git prints the formats and ignores other arguments
+		case arg == "--":
+			paths = append(paths, args[i+1:]...)
+			return r.archived(ctx, options, paths)
+		case !strings.HasPrefix(arg, "-"):
+			paths = append(paths, arg)
+		case archiveOption.MatchString(arg):
+			options = append(options, arg)
+		default:
+			return nil, fmt.Errorf("option %.100q: %w", arg, errArgument)
 		}
-		if arg == "--" {
-			break
-		}
-		if strings.HasPrefix(arg, "-") {
-			if !archiveOption.MatchString(arg) {
-				return nil, fmt.Errorf("option %.100q: %w", arg, errArgument)
-			}
-			continue
-		}
-		name, path, inside := strings.Cut(arg, ":")
-		full, err := r.publicName(ctx, name)
-		if err != nil {
-			return nil, err
-		}
-		if inside {
-			full += ":" + path
-		}
-		args = slices.Clone(args)
-		args[i] = full
-		return args, nil
 	}
-	return nil, fmt.Errorf("no branch or tag: %w", errArgument)
+	return r.archived(ctx, options, paths)
+}
+
+// archived returns the arguments of git archive for options and the branch or tag,
+// which may be followed by paths.
+func (r Repo) archived(ctx context.Context, options, paths []string) ([]string, error) {
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("no branch or tag: %w", errArgument)
+	}
+	name, path, inside := strings.Cut(paths[0], ":")
+	full, err := r.publicName(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if inside {
+		full += ":" + path
+	}
+	return slices.Concat(options, []string{"--", full}, paths[1:]), nil
 }
 
 // publicName returns the full name of a branch or tag.

@@ -55,7 +55,8 @@ func TestUploadArchive(t *testing.T) {
 	for _, args := range [][]string{
 		{"none"}, {s.bare.Tip("main")}, {"refs/internal/x"}, {"internal/x"}, {"odd"}, {"main~0"}, {"--output=" + secret, "main"}, {"-o" + secret, "main"}, {"--remote=/", "main"},
 		{"--exec=/bin/true", "main"}, {"--add-file=" + secret, "main"}, {"--worktree-attributes", "main"}, {"--format=tar.xz", "main"}, {"--format=evil", "main"}, {"--"}, {},
-		{"--add-virtual-file=x:y", "main"}, {"../main"}, {"main\nargument -x"},
+		{"--add-virtual-file=x:y", "main"}, {"../main"}, {"main\nargument -x"}, {"main", "--add-file=" + secret}, {"main", "a", "--worktree-attributes"}, {"--no-list", "refs/internal/x"},
+		{"--", "refs/internal/x"}, {"--", "--add-file=" + secret},
 	} {
 		var in []byte
 		for _, arg := range args {
@@ -63,6 +64,17 @@ func TestUploadArchive(t *testing.T) {
 		}
 		var out bytes.Buffer
 		if err := s.repo.UploadArchive(t.Context(), bytes.NewReader(pktline.AppendFlush(in)), &out); err == nil || !strings.Contains(out.String(), "NACK ") {
+			t.Errorf("%q: %v %.200q", args, err, out.String())
+		}
+	}
+	// Options after a list of formats do not make an archive of it.
+	for _, args := range [][]string{{"-l", "--no-list", "refs/internal/x"}, {"main", "--list", "--no-list", "--add-file=" + secret}} {
+		var in []byte
+		for _, arg := range args {
+			in = pktline.Append(in, "argument "+arg+"\n")
+		}
+		var out bytes.Buffer
+		if err := s.repo.UploadArchive(t.Context(), bytes.NewReader(pktline.AppendFlush(in)), &out); err != nil || !strings.Contains(out.String(), "tar.gz\n") || strings.Contains(out.String(), "ustar") {
 			t.Errorf("%q: %v %.200q", args, err, out.String())
 		}
 	}

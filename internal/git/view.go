@@ -215,8 +215,9 @@ func (r Repo) unreachable(ctx context.Context, objects []Info, t *tips) (left []
 		return nil, err
 	}
 	lost = append(lost, lostParts...)
+	isLost := setOf(lost)
 	for _, id := range append(commits, parts...) {
-		r.engine.cache.put(key(id), !slices.Contains(lost, id), 0)
+		r.engine.cache.put(key(id), !isLost[id], 0)
 	}
 	return append(left, lost...), nil
 }
@@ -233,10 +234,7 @@ func (r Repo) lostCommits(ctx context.Context, ids []OID, t *tips) ([]OID, error
 	for _, id := range t.sorted() {
 		in.WriteString("^" + string(id) + "\n")
 	}
-	wanted := make(map[OID]bool, len(ids))
-	for _, id := range ids {
-		wanted[id] = true
-	}
+	wanted := setOf(ids)
 	var lost []OID
 	// --ignore-missing: a broken ref must not hide objects of other refs.
 	args := []string{"rev-list", "--ignore-missing", "--stdin"}
@@ -284,18 +282,24 @@ func (r Repo) lostParts(ctx context.Context, ids []OID, t *tips) ([]OID, error) 
 		}
 		var found []OID
 		if found, err = r.listed(ctx, left, with.String(), walk); err == nil {
-			left = slices.DeleteFunc(left, func(id OID) bool { return slices.Contains(found, id) })
+			isFound := setOf(found)
+			left = slices.DeleteFunc(left, func(id OID) bool { return isFound[id] })
 		}
 	}
 	return left, err
 }
 
+func setOf(ids []OID) map[OID]bool {
+	set := make(map[OID]bool, len(ids))
+	for _, id := range ids {
+		set[id] = true
+	}
+	return set
+}
+
 // listed returns the IDs that rev-list prints for the input.
 func (r Repo) listed(ctx context.Context, ids []OID, input, option string) ([]OID, error) {
-	wanted := make(map[OID]bool, len(ids))
-	for _, id := range ids {
-		wanted[id] = true
-	}
+	wanted := setOf(ids)
 	var found []OID
 	args := []string{"rev-list", "--objects", "--no-object-names", "--ignore-missing", option, "--stdin"}
 	err := r.run(ctx, command{args: args, in: strings.NewReader(input)}, func(out io.Reader) error {

@@ -23,6 +23,7 @@ func (r Repo) checkWants(ctx context.Context, q *inquiry, o ServeOptions) (*tips
 		return nil, err
 	}
 	var others []Info
+	asked := map[OID]bool{}
 	for _, arg := range q.args {
 		hex, ok := strings.CutPrefix(arg, "want ")
 		if !ok {
@@ -32,9 +33,10 @@ func (r Repo) checkWants(ctx context.Context, q *inquiry, o ServeOptions) (*tips
 		if !ok {
 			return nil, &unknownWant{OID(fmt.Sprintf("%.60q", hex))}
 		}
-		if visible.ids[id] {
+		if visible.ids[id] || asked[id] {
 			continue
 		}
+		asked[id] = true
 		info, err := r.Info(ctx, id)
 		if errors.Is(err, ErrNotFound) {
 			return nil, &unknownWant{id}
