@@ -3,6 +3,7 @@ package sshd
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"golang.org/x/crypto/ssh"
 
@@ -13,6 +14,10 @@ import (
 // fingerprintKey is the extension of the permissions of a connection that stores the
 // fingerprint of its key.
 const fingerprintKey = "svc-fingerprint"
+
+// accountKey is the extension of the permissions of a connection that names its account,
+// for the limit of connections.
+const accountKey = "svc-account"
 
 // uncheckedKey is the extension of the permissions of a connection that is set if
 // its key could not be checked.
@@ -30,13 +35,17 @@ func (s *Server) acceptKey(c ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissi
 	fingerprint := ssh.FingerprintSHA256(key)
 	ctx, cancel := context.WithTimeout(context.Background(), s.Limits.SignIn)
 	defer cancel()
-	_, err := s.who(ctx, fingerprint, addrOf(c.RemoteAddr()).String())
+	by, err := s.who(ctx, fingerprint, addrOf(c.RemoteAddr()).String())
+	account := "key " + fingerprint
+	if err == nil && by.Deploy == nil {
+		account = fmt.Sprintf("user %d", by.ID)
+	}
 	switch {
 	case errs.Is(err, errs.KindUnavailable):
 		s.Log.Warn("ssh sign-in", "fingerprint", fingerprint, "error", err)
-		return &ssh.Permissions{Extensions: map[string]string{fingerprintKey: fingerprint, uncheckedKey: "yes"}}, nil
+		return &ssh.Permissions{Extensions: map[string]string{fingerprintKey: fingerprint, accountKey: account, uncheckedKey: "yes"}}, nil
 	case err == nil, errs.Is(err, errs.KindForbidden):
-		return &ssh.Permissions{Extensions: map[string]string{fingerprintKey: fingerprint}}, nil
+		return &ssh.Permissions{Extensions: map[string]string{fingerprintKey: fingerprint, accountKey: account}}, nil
 	case !errs.Is(err, errs.KindUnauthorized):
 		s.Log.Error("ssh sign-in", "fingerprint", fingerprint, "error", err)
 	}

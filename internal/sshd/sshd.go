@@ -28,6 +28,7 @@ import (
 // gives.
 type Limits struct {
 	Connections int           // concurrent: 1000
+	OfAccount   int           // of them of one user or deploy key: 250
 	Starting    int           // connections that have not signed in yet: 100
 	StartingOf  int           // of them from one address: 20
 	Sessions    int           // concurrent sessions of a connection: 10
@@ -42,6 +43,7 @@ type Limits struct {
 func (l Limits) filled() Limits {
 	return Limits{
 		Connections: cmp.Or(l.Connections, 1000),
+		OfAccount:   cmp.Or(l.OfAccount, 250),
 		Starting:    cmp.Or(l.Starting, 100),
 		StartingOf:  cmp.Or(l.StartingOf, 20),
 		Sessions:    cmp.Or(l.Sessions, 10),
@@ -83,6 +85,7 @@ type Server struct {
 	conns    map[*conn]bool
 	starting map[string]int // by limit.AddressKey
 	started  int            // sum of starting
+	accounts map[string]int // connections that have signed in, by account
 	stopping bool
 	ended    sync.WaitGroup // of connections and Serve
 }
@@ -90,7 +93,7 @@ type Server struct {
 // New returns a server that does not listen yet.
 func New(d Deps) *Server {
 	d.Limits = d.Limits.filled()
-	s := &Server{Deps: d, conns: map[*conn]bool{}, starting: map[string]int{}}
+	s := &Server{Deps: d, conns: map[*conn]bool{}, starting: map[string]int{}, accounts: map[string]int{}}
 	safe := ssh.SupportedAlgorithms()
 	s.config = &ssh.ServerConfig{
 		Config:                  ssh.Config{KeyExchanges: safe.KeyExchanges, Ciphers: safe.Ciphers, MACs: safe.MACs},
@@ -197,6 +200,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 type conn struct {
 	net     *timedConn
 	addr    netip.Addr
+	account string
 	running int  // running commands; guarded by Server.mu
 	began   bool // a command was started; guarded by Server.mu
 }
@@ -228,10 +232,28 @@ func (s *Server) signedIn(c *conn) {
 	}
 }
 
+// belong counts a connection for its account, unless that has too many.
+func (s *Server) belong(c *conn, account string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.accounts[account] >= s.Limits.OfAccount {
+		return false
+	}
+	c.account = account
+	s.accounts[account]++
+	return true
+}
+
 func (s *Server) leave(c *conn) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	delete(s.conns, c)
-	s.mu.Unlock()
+	if c.account == "" {
+		return
+	}
+	if s.accounts[c.account]--; s.accounts[c.account] == 0 {
+		delete(s.accounts, c.account)
+	}
 }
 
 // opened replaces the sign-in deadline of a connection with the idle timeout, or
@@ -287,6 +309,10 @@ func (s *Server) serve(nc net.Conn) {
 	s.signedIn(c)
 	if err != nil {
 		s.Log.Debug("ssh sign-in", "ip", c.addr.String(), "error", err)
+		return
+	}
+	if account := client.Permissions.Extensions[accountKey]; !s.belong(c, account) {
+		s.Log.Warn("ssh connection refused: too many connections of one account", "account", account, "ip", c.addr.String())
 		return
 	}
 	unchecked := client.Permissions.Extensions[uncheckedKey] != ""

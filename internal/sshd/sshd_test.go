@@ -23,9 +23,11 @@ import (
 	"svc/internal/actor"
 	"svc/internal/app/apptest"
 	"svc/internal/db"
+	"svc/internal/db/dbtest"
 	"svc/internal/project"
 	"svc/internal/sshd"
 	"svc/internal/user"
+	"svc/internal/waittest"
 )
 
 // key generates a key pair for a client.
@@ -207,6 +209,43 @@ func TestSessions(t *testing.T) {
 			t.Errorf("%s is not counted", line)
 		}
 	}, apptest.SSH)
+}
+
+// TestConnectionsOfAccount checks that one account cannot take all connections.
+func TestConnectionsOfAccount(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, dbtest.SQLite(t), apptest.SSH)
+	_, _, alice := userWithKey(t, s, "alice")
+	_, _, bob := userWithKey(t, s, "bob")
+	opens := func(signer ssh.Signer) (*ssh.Client, bool) {
+		c := connect(t, s, signer)
+		session, err := c.NewSession()
+		if err == nil {
+			session.Close()
+		}
+		return c, err == nil
+	}
+	var first *ssh.Client
+	for i := range 250 {
+		c, ok := opens(alice)
+		if !ok {
+			t.Fatalf("connection %d was refused", i+1)
+		}
+		if first == nil {
+			first = c
+		}
+	}
+	if _, ok := opens(alice); ok {
+		t.Error("alice has 251 connections")
+	}
+	if _, ok := opens(bob); !ok {
+		t.Error("bob has none")
+	}
+	first.Close()
+	waittest.For(t, "a connection again", func() bool {
+		_, ok := opens(alice)
+		return ok
+	})
 }
 
 // TestSignIn tries to sign in other than with the key of a user.
