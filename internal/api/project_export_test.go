@@ -347,3 +347,21 @@ func checkFileImport(t *testing.T, s *apptest.Server, by importers) {
 		{Do: fmt.Sprintf("POST /projects/%d/export", id), As: carol, Status: 403},
 	})
 }
+
+// TestImportedRulesAreNotWider checks that what only a group may do on a protected branch
+// is for no one in the copy, which does not have the group.
+func TestImportedRulesAreNotWider(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		team, p := group(t, s, alice, "team", ""), newProject(t, s, alice, "locked", `,"initialize_with_readme":true`)
+		s.Table(t, []apptest.Call{
+			{Do: fmt.Sprintf("POST /projects/%d/share", p), As: alice, JSON: fmt.Sprintf(`{"group_id":%d,"group_access":40}`, team), Status: 201},
+			{Do: fmt.Sprintf("POST /projects/%d/protected_branches", p), As: alice, Status: 201,
+				JSON: fmt.Sprintf(`{"name":"stable","allowed_to_push":[{"group_id":%d}],"allowed_to_merge":[{"access_level":40}]}`, team)},
+		})
+		id := importedProject(t, s, alice, exportedProject(t, s, alice, "alice/locked"), "path", "copy")
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /projects/%d/protected_branches/stable", id), As: alice, Status: 200,
+			Want: `{"push_access_levels":[{"access_level":0,"group_id":null}],"merge_access_levels":[{"access_level":40}]}`})
+	})
+}

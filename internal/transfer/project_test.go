@@ -177,7 +177,10 @@ func TestHostileProject(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		st, ctx := newFixture(t, s), t.Context()
-		file := st.exportProject(project.RefTo(st.buildProject("from", 2).ID))
+		from := st.buildProject("from", 2)
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/snippets", from.ID), As: apptest.RootToken, Status: 201,
+			JSON: `{"title":"Snippet","visibility":"private","files":[{"file_path":"a.txt","content":"a"}]}`})
+		file := st.exportProject(project.RefTo(from.ID))
 		bundle, text := "", map[string]string{}
 		for _, e := range unpackWhole(t, file) {
 			text[e[0]] = e[1]
@@ -204,10 +207,13 @@ func TestHostileProject(t *testing.T) {
 			{"project/issues.ndjson", issue(`"iid":1=>"iid":9223372036854775807`), "iid is invalid"},
 			{"project/issues.ndjson", issue(`"state":"opened"=>"state":"merged"`), "state is not included"},
 			{"project/issues.ndjson", issue(`"type":"issue"=>"type":"epic"`), "type is not included"},
-			{"project/issues.ndjson", issue(`"author":1=>"author":2`), "user 2"},
+			{"project/issues.ndjson", issue(`"author":1=>"author":3`), "user 3"},
 			{"project/issues.ndjson", issue(`"author":1=>"author":-1`), "user -1"},
 			{"project/issues.ndjson", issue(`"title":"Issue 1 of many"=>"title":" "`), "title can't be blank"},
 			{"project/issues.ndjson", issue(`"title":=>"id":5,"title":`), "unknown field"},
+			{"project/issues.ndjson", issue(`"title":=>"relative_position":9223372036854775807,"title":`), "relative_position is invalid"},
+			{"project/snippets.ndjson", strings.Replace(text["project/snippets.ndjson"], `["a.txt"]`, `["a.txt","a.txt"]`, 1), "files are not different"},
+			{"project/snippets.ndjson", strings.Replace(text["project/snippets.ndjson"], `["a.txt"]`, `["0","1","2","3","4","5","6","7","8","9","a"]`, 1), "files are none or too many"},
 			{"project/project.ndjson", strings.Replace(text["project/project.ndjson"], `"merge_method":"merge"`, `"merge_method":"x"`, 1), "merge_method is not included"},
 			{"project/project.ndjson", strings.Replace(text["project/project.ndjson"], `"wiki_access_level":"enabled"`, `"wiki_access_level":"x"`, 1), "wiki_access_level is not included"},
 			{"project/project.ndjson", strings.Replace(text["project/project.ndjson"], `"settings":{`, `"settings":{"runners_token":"x",`, 1), "is not known"},

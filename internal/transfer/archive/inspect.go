@@ -30,6 +30,7 @@ func Inspect(ctx context.Context, in io.Reader, k Kind, progress func(read int64
 type inspection struct {
 	people UserList
 	most   int // maximum number
+	size   int // bytes of names
 }
 
 func (*inspection) Begin(*Manifest) error { return nil }
@@ -50,6 +51,9 @@ func (i *inspection) Row(_ context.Context, _ Part, row any, _ int) error {
 		if len(i.people.List) == i.most {
 			return errs.Invalid("the file lists more than %d users", i.most)
 		}
+		if i.size += len(row.Username) + len(row.Name); i.size > maxNames {
+			return errs.Invalid("the names of users have more than %d bytes", maxNames)
+		}
 		i.people.List = append(i.people.List, *row)
 		return i.note(row)
 	case *BoardRow:
@@ -67,6 +71,9 @@ func (i *inspection) Row(_ context.Context, _ Part, row any, _ int) error {
 
 // maxName is the maximum length in bytes of the name of a user.
 const maxName = 1024
+
+// maxNames is the maximum length in bytes of the names of all users.
+const maxNames = 64 << 20
 
 func (i *inspection) note(p *PersonRow) error {
 	d, ok, err := p.Digest()

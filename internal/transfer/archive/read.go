@@ -23,7 +23,7 @@ import (
 type Taker interface {
 	// Begin receives the manifest of the file.
 	Begin(m *Manifest) error
-	// Row receives a row and its size in the file; a *GroupRow begins the next
+	// Row receives a row and its weight, at least its size; a *GroupRow begins the next
 	// group.
 	Row(ctx context.Context, p Part, row any, size int) error
 	// File receives a file of the current group or project, and its size.
@@ -321,7 +321,7 @@ func (r *reader) readRows(ctx context.Context, h *tar.Header, p Part) error {
 				if r.rows++; r.rows > r.most.rows {
 					return errs.Invalid("the file contains more than %d rows", r.most.rows)
 				}
-				err = r.to.Row(ctx, p, row, len(line))
+				err = r.to.Row(ctx, p, row, weight(line))
 			}
 		}
 		if err != nil {
@@ -395,3 +395,8 @@ func (m *meteredReader) Read(p []byte) (int, error) {
 	}
 	return n, err
 }
+
+// weight returns the size of a row for those who write many at once. Each element of a
+// list may become a row of a table, which is much larger than an empty element: they are
+// counted by their commas.
+func weight(line []byte) int { return len(line) + 128*bytes.Count(line, []byte{','}) }

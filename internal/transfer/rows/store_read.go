@@ -3,9 +3,11 @@ package rows
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"svc/internal/db"
+	"svc/internal/repo"
 	"svc/internal/transfer/archive"
 )
 
@@ -169,6 +171,18 @@ func (s *Source) ProtectedRefs(ctx context.Context, add Add) error {
 		}, `SELECT action, access_level, user_id FROM protected_ref_access WHERE protected_ref_id = ? AND group_id IS NULL AND deploy_key_id IS NULL ORDER BY id`, r.id)
 		if err != nil {
 			return err
+		}
+		// Groups and deploy keys are left out. An action without entries would be for
+		// Maintainers, so one that only they may do is for no one.
+		actions, err := db.All(ctx, s.DB, db.Value[string], `SELECT DISTINCT action FROM protected_ref_access WHERE protected_ref_id = ? AND action <> ? ORDER BY action`,
+			r.id, string(repo.Unprotect))
+		if err != nil {
+			return err
+		}
+		for _, action := range actions {
+			if !slices.ContainsFunc(r.Access, func(a archive.AccessRow) bool { return a.Action == action }) {
+				r.Access = append(r.Access, archive.AccessRow{Action: action})
+			}
 		}
 		if err := add(r.ProtectedRow); err != nil {
 			return err

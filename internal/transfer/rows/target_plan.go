@@ -146,6 +146,8 @@ func (t *Target) putIssue(ctx context.Context, tx *db.Tx, r *archive.IssueRow) e
 	if r.Weight != nil {
 		inRange(wrong, "weight", *r.Weight, 0, 1<<31)
 	}
+	// Positions between others are calculated, and they are moved to make room.
+	inRange(wrong, "relative_position", r.RelativePosition, -1<<53, 1<<53)
 	if err := wrong.Err(); err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"svc/internal/project"
 	"svc/internal/release"
 	"svc/internal/repo"
+	"svc/internal/snippet"
 	"svc/internal/transfer/archive"
 	"svc/internal/upload"
 )
@@ -127,11 +128,14 @@ func (t *Target) putSnippet(ctx context.Context, tx *db.Tx, r *archive.SnippetRo
 	filled(wrong, "title", r.Title, 255)
 	text(wrong, "description", r.Description)
 	among(wrong, "visibility", r.Visibility, string(project.Private), string(project.Internal), string(project.Public))
-	if len(r.Files) == 0 || len(r.Files) > 1000 {
+	if len(r.Files) == 0 || len(r.Files) > snippet.MaxFiles {
 		wrong.Set("files", "are none or too many")
 	}
-	for _, name := range r.Files {
+	for i, name := range r.Files {
 		filled(wrong, "files", name, 1024)
+		if slices.Contains(r.Files[:i], name) {
+			wrong.Set("files", "are not different")
+		}
 	}
 	if err := wrong.Err(); err != nil {
 		return err
