@@ -173,10 +173,11 @@ func findActiveChildren(ctx context.Context, q db.Q, id int64) ([]int64, error) 
 // cancel.
 func findRedundant(ctx context.Context, q db.Q, p *Pipeline) ([]*Pipeline, error) {
 	return db.All(ctx, q, scanPipeline, `
-		SELECT `+pipelineColumns+` FROM pipelines p WHERE p.project_id = ? AND p.ref = ? AND p.tag = ? AND p.id < ? AND p.sha <> ?
+		SELECT `+pipelineColumns+` FROM pipelines p WHERE p.ref = ? AND p.tag = ? AND p.sha <> ?
 			AND NOT p.child AND p.auto_cancel <> 'none' AND p.source NOT IN ('schedule', 'external')
-			AND p.status IN ('created', 'waiting_for_resource', 'pending', 'running', 'manual', 'scheduled')
-		ORDER BY p.id DESC LIMIT 100`, p.ProjectID, p.Ref, p.Tag, p.ID, p.SHA)
+			AND p.id IN (SELECT l.id FROM pipelines l WHERE l.project_id = ? AND l.id < ?
+				AND l.status IN ('created', 'waiting_for_resource', 'pending', 'running', 'manual', 'scheduled'))
+		ORDER BY p.id DESC LIMIT 100`, p.Ref, p.Tag, p.SHA, p.ProjectID, p.ID)
 }
 
 // findFinishedBefore returns pipelines that were created and ended before a

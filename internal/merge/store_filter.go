@@ -202,8 +202,26 @@ func listRequests(ctx context.Context, d *db.DB, w db.Where, found listing.Selec
 func listOfCommit(ctx context.Context, d *db.DB, projectID int64, sha string, p db.Paging) (db.Page[*MergeRequest], error) {
 	w := inProject(projectID)
 	w.And(`i.merge_commit_sha = ? OR i.squash_commit_sha = ? OR EXISTS (SELECT 1 FROM merge_request_commits c WHERE c.merge_request_id = i.id AND c.sha = ?)`, sha, sha, sha)
-	return listRequests(ctx, d, w, listing.Selection{}, listing.Sort{By: "created_at", Desc: true}, p)
+	// Each part has an index; together they would be checked for all merge requests.
+	ids, few, err := d.Few(ctx, `SELECT found.id FROM (
+			SELECT c.merge_request_id AS id FROM merge_request_commits c WHERE c.sha = ?
+			UNION ALL SELECT m.id FROM merge_requests m WHERE m.merge_commit_sha = ? AND m.merge_commit_sha <> ''
+			UNION ALL SELECT m.id FROM merge_requests m WHERE m.squash_commit_sha = ? AND m.squash_commit_sha <> ''
+		) AS found`, []any{sha, sha, sha}, maxOfCommit)
+	if err != nil {
+		return db.Page[*MergeRequest]{}, err
+	}
+	var f listing.Selection
+	if few {
+		slices.Sort(ids)
+		f.Among = append([]int64{}, slices.Compact(ids)...) // not nil: none match
+	}
+	return listRequests(ctx, d, w, f, listing.Sort{By: "created_at", Desc: true}, p)
 }
+
+// maxOfCommit is the number of merge requests of a commit up to which they are sorted.
+// With more, reading in the order of the list soon finds a page.
+const maxOfCommit = 1000
 
 // mergedWith returns the IIDs of the merge requests that were merged with one of the
 // commits: as merge commit, as squash commit or, without both, as head.

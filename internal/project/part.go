@@ -3,6 +3,7 @@ package project
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"svc/internal/actor"
 	"svc/internal/errs"
@@ -97,8 +98,17 @@ func (s *Service) Joined(ctx context.Context, by actor.Actor) ([]*Project, error
 	if err != nil {
 		return nil, fmt.Errorf("projects of user %d: %w", by.ID, err)
 	}
-	return list, s.fillAccess(ctx, by, list)
+	for part := range slices.Chunk(list, accessBatch) {
+		if err := s.fillAccess(ctx, by, part); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
 }
+
+// accessBatch is the number of projects whose access is read at once: each is a
+// placeholder in a statement.
+const accessBatch = 500
 
 // Among returns the projects among ids that the actor can see, with their access.
 func (s *Service) Among(ctx context.Context, by actor.Actor, ids []int64) ([]*Project, error) {
@@ -109,10 +119,9 @@ func (s *Service) Among(ctx context.Context, by actor.Actor, ids []int64) ([]*Pr
 		}
 		return []*Project{p}, err
 	}
-	const batch = 500 // number of placeholders in a statement
 	var seen []*Project
 	for len(ids) > 0 {
-		part := ids[:min(batch, len(ids))]
+		part := ids[:min(accessBatch, len(ids))]
 		ids = ids[len(part):]
 		list, err := findProjects(ctx, s.DB, part)
 		if err != nil {

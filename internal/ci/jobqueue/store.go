@@ -32,9 +32,9 @@ const stepProjects = `
 	) SELECT w.project_id, ` + projectLoad + ` FROM w WHERE w.project_id IS NOT NULL`
 
 // projectLoad returns the number of running jobs of a project, up to 1,000, and its oldest
-// pending jobs. Each is read with one index scan.
+// pending jobs. Each is read with one index scan; that of the statuses has bridge before them.
 const projectLoad = `
-	(SELECT COUNT(*) FROM (SELECT 1 FROM jobs j WHERE j.status = 'running' AND j.project_id = w.project_id LIMIT 1000) r),
+	(SELECT COUNT(*) FROM (SELECT 1 FROM jobs j WHERE j.status = 'running' AND j.bridge IN (FALSE, TRUE) AND j.project_id = w.project_id LIMIT 1000) r),
 	(SELECT MIN(q.job_id) FROM job_queue q WHERE q.tag_set_id = ? AND q.project_id = w.project_id AND q.protected = TRUE),
 	(SELECT MIN(q.job_id) FROM job_queue q WHERE q.tag_set_id = ? AND q.project_id = w.project_id AND q.protected = FALSE)`
 

@@ -14,3 +14,8 @@ CREATE INDEX CONCURRENTLY bulk_import_entities_bulk_import_id_state ON bulk_impo
 CREATE INDEX CONCURRENTLY deployments_project_id_status ON deployments (project_id, status, id);
 CREATE INDEX CONCURRENTLY environments_project_id ON environments (project_id, id);
 CREATE INDEX CONCURRENTLY environments_project_id_state ON environments (project_id, state, id);
+-- The last successful pipeline of a ref that has failed ever since.
+CREATE INDEX CONCURRENTLY pipelines_success ON pipelines (project_id, ref, tag, id) WHERE status = 'success' AND NOT child;
+CREATE INDEX CONCURRENTLY merge_requests_waiting ON merge_requests (head_sha, id) WHERE auto_merge_by_id IS NOT NULL AND state = 'opened';
+CREATE INDEX CONCURRENTLY merge_requests_collaborations ON merge_requests (source_project_id, id) WHERE allow_collaboration AND state = 'opened';
+CREATE INDEX CONCURRENTLY merge_requests_source_iid ON merge_requests (source_project_id, iid);
