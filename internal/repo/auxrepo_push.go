@@ -63,8 +63,45 @@ type projectTarget struct {
 
 func (t projectTarget) hint(ctx context.Context, push *git.Push) { t.s.hint(ctx, t.by, t.p, push) }
 
+// check first asks again whether the actor may push: the client may have begun long ago.
 func (t projectTarget) check(ctx context.Context, push *git.Push) error {
-	return t.s.check(ctx, t.by, t.p, push, overGit)
+	by, err := t.s.still(ctx, t.by)
+	if err != nil {
+		return refuseAll(push, err)
+	}
+	p, _, err := t.s.writeSome(ctx, by, project.RefTo(t.p.ID))
+	if err != nil {
+		return refuseAll(push, err)
+	}
+	return t.s.check(ctx, by, p, push, overGit)
+}
+
+// still returns an actor with the rights that their account has now. Forbidden if it may not
+// be used any more.
+func (s *Service) still(ctx context.Context, by actor.Actor) (actor.Actor, error) {
+	if by.Deploy != nil || by.ID <= 0 {
+		return by, nil
+	}
+	now, err := s.Users.As(ctx, by.ID)
+	by.Admin = by.Admin && now.Admin
+	return by, err
+}
+
+// refuseAll refuses the changes of a push whose actor is not allowed to push any more.
+func refuseAll(push *git.Push, err error) error {
+	if !errs.IsRefusal(err) {
+		return err
+	}
+	why := "you are not allowed to push any more"
+	if errors.Is(err, project.ErrMoving) {
+		why = "the repository is being moved"
+	}
+	for _, c := range push.Changes {
+		if c.Refused == "" {
+			c.Refused = why
+		}
+	}
+	return nil
 }
 
 func (t projectTarget) begin(ctx context.Context, j journal) (int64, error) {

@@ -1,0 +1,77 @@
+package githttp_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"svc/internal/actor"
+	"svc/internal/app/apptest"
+	"svc/internal/git"
+	"svc/internal/git/gittest"
+	"svc/internal/git/pktline"
+	"svc/internal/project"
+	"svc/internal/user"
+)
+
+// TestRightsEndDuringPush checks that a push that has begun does not move a ref after the
+// right to push has ended.
+func TestRightsEndDuringPush(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		bob, _ := s.User(t, "bob")
+		var made struct{ ID int64 }
+		s.Check(t, apptest.Call{Do: "POST /projects", As: apptest.RootToken, JSON: `{"name":"p","visibility":"private"}`, Status: 201}).JSON(t, &made)
+		work := gittest.New(t)
+		tip := work.Commit(gittest.Commit{Changes: []gittest.Change{{Path: "a", Content: "a"}}})
+		cmd := gittest.Command(work.Path, "pack-objects", "--stdout", "--revs", "-q")
+		cmd.Stdin = strings.NewReader(tip + "\n")
+		pack, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		member := fmt.Sprintf("/projects/%d/members", made.ID)
+		join := apptest.Call{Do: "POST " + member, As: apptest.RootToken, JSON: fmt.Sprintf(`{"user_id":%d,"access_level":40}`, bob), Status: 201}
+		for i, c := range []struct {
+			name       string
+			meanwhile  []apptest.Call
+			afterwards []apptest.Call
+			want       string
+		}{
+			{"removed", []apptest.Call{{Do: fmt.Sprintf("DELETE %s/%d", member, bob), Status: 204}}, []apptest.Call{join}, "not allowed to push any more"},
+			{"archived", []apptest.Call{{Do: fmt.Sprintf("POST /projects/%d/archive", made.ID), Status: 201}},
+				[]apptest.Call{{Do: fmt.Sprintf("POST /projects/%d/unarchive", made.ID), Status: 201}}, "not allowed to push any more"},
+			{"blocked", []apptest.Call{{Do: fmt.Sprintf("POST /users/%d/block", bob), Status: 201}},
+				[]apptest.Call{{Do: fmt.Sprintf("POST /users/%d/unblock", bob), Status: 201}}, "not allowed to push any more"},
+			{"nothing", nil, nil, "ok refs/heads/b-3"},
+		} {
+			if i == 0 {
+				s.Check(t, join)
+			}
+			by, err := s.Users.Become(t.Context(), actor.System(), user.Ref("bob"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			pushing, err := s.Repos.Push(t.Context(), by, project.RefTo(made.ID))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, call := range c.meanwhile {
+				call.As = apptest.RootToken
+				s.Check(t, call)
+			}
+			in := pktline.Append(nil, fmt.Sprintf("%s %s refs/heads/b-%d\x00report-status", git.ZeroOID, tip, i))
+			var out bytes.Buffer
+			err = pushing.ReceivePack(t.Context(), bytes.NewReader(append(pktline.AppendFlush(in), pack...)), &out, git.ServeOptions{Stateless: true})
+			if err != nil || !strings.Contains(out.String(), c.want) {
+				t.Errorf("%s: %v, %q", c.name, err, out.String())
+			}
+			for _, call := range c.afterwards {
+				call.As = apptest.RootToken
+				s.Check(t, call)
+			}
+		}
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /projects/%d/repository/branches", made.ID), As: apptest.RootToken, Status: 200, Want: `[{"name":"b-3"}]`})
+	})
+}
