@@ -25,7 +25,8 @@ const leniency = "missingspacebeforedate=ignore,badtimezone=ignore,zeropaddedfil
 
 // unpack reads the pack of a push into the quarantine.
 func (p *receiver) unpack(ctx context.Context, q *quarantine, in io.Reader) error {
-	buffered := bufio.NewReaderSize(in, 64<<10)
+	client := &steady{in: in}
+	buffered := bufio.NewReaderSize(client, 64<<10)
 	head, err := buffered.Peek(12)
 	if err != nil {
 		return fmt.Errorf("read pack: %w", err)
@@ -36,6 +37,7 @@ func (p *receiver) unpack(ctx context.Context, q *quarantine, in io.Reader) erro
 	if p.o.Flows != nil {
 		p.o.Flows()
 	}
+	client.begun = true
 	args := []string{"unpack-objects", "-q", "--strict=" + leniency}
 	// The index of a pack lists the objects that the client sent.
 	if count := binary.BigEndian.Uint32(head[8:]); count >= unpackLimit || count > 0 && p.unseen != nil {
@@ -102,6 +104,8 @@ func (p *receiver) unpackFailure(err error) string {
 	switch {
 	case errs.Is(err, errs.KindUnavailable):
 		return reason(err, "")
+	case errors.Is(err, errSlow):
+		return errSlow.Error()
 	case errors.Is(err, pack.ErrObjectSize):
 		return fmt.Sprintf("object exceeds the maximum size of %d bytes", p.o.MaxObject)
 	case errors.Is(err, pack.ErrTotal):
