@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"svc/internal/errs"
 	"svc/internal/git/pktline"
 )
 
@@ -78,13 +79,25 @@ func (r Repo) answerInquiries(ctx context.Context, in io.Reader, out io.Writer, 
 			}
 		}
 	}()
-	for {
+	for first := true; ; first = false {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case n := <-next:
 			if n.err != nil || n.q == nil {
 				return refuseInquiry(out, n.err)
+			}
+			if !first && o.Still != nil {
+				hide, err := o.Still(ctx)
+				if err != nil {
+					why := "the server cannot answer now"
+					if refusal, ok := errs.As(err); ok {
+						why = refusal.Text
+					}
+					_, _ = out.Write(pktline.Append(nil, "ERR "+shorten(why)+"\n")) // the client may be gone
+					return fmt.Errorf("serve fetch: %w", err)
+				}
+				o.Hide = hide
 			}
 			if err := r.answer(ctx, n.q, out, o); err != nil {
 				return err

@@ -20,6 +20,9 @@ type ServeOptions struct {
 	Stateless bool
 	// Hide are the prefixes of hidden refs.
 	Hide []string
+	// Still returns them again for each request after the first one of a client that stays
+	// connected. An error ends the connection; it is shown to the client. May be nil.
+	Still func(context.Context) (hide []string, err error)
 	// Flows is called when the pack of a push starts to arrive; may be nil. Before
 	// that the client may need a long time to compute the pack.
 	Flows func()

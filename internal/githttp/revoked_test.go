@@ -3,11 +3,13 @@ package githttp_test
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
 	"svc/internal/actor"
 	"svc/internal/app/apptest"
+	"svc/internal/errs"
 	"svc/internal/git"
 	"svc/internal/git/gittest"
 	"svc/internal/git/pktline"
@@ -73,5 +75,66 @@ func TestRightsEndDuringPush(t *testing.T) {
 			}
 		}
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /projects/%d/repository/branches", made.ID), As: apptest.RootToken, Status: 200, Want: `[{"name":"b-3"}]`})
+	})
+}
+
+// TestRightsEndDuringFetch checks that a client that stays connected gets no refs after the
+// right to read has ended.
+func TestRightsEndDuringFetch(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		bob, _ := s.User(t, "bob")
+		var made struct{ ID int64 }
+		s.Check(t, apptest.Call{Do: "POST /projects", As: apptest.RootToken, JSON: `{"name":"p","visibility":"private","initialize_with_readme":true}`, Status: 201}).JSON(t, &made)
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/members", made.ID), As: apptest.RootToken, JSON: fmt.Sprintf(`{"user_id":%d,"access_level":30}`, bob), Status: 201})
+		by, err := s.Users.Become(t.Context(), actor.System(), user.Ref("bob"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fetching, err := s.Repos.Fetch(t.Context(), by, project.RefTo(made.ID))
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, ask := io.Pipe()
+		answer, out := io.Pipe()
+		ended := make(chan error, 1)
+		go func() {
+			err := fetching.UploadPack(t.Context(), in, out, git.ServeOptions{Protocol: "version=2"})
+			out.Close()
+			ended <- err
+		}()
+		lines := func() (list []string) {
+			t.Helper()
+			for {
+				line, kind, err := pktline.ReadLine(answer)
+				if err == io.EOF || err == nil && kind == pktline.Flush {
+					return list
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				list = append(list, line)
+			}
+		}
+		list := func() []string {
+			t.Helper()
+			if _, err := ask.Write([]byte("0014command=ls-refs\n00010000")); err != nil {
+				t.Fatal(err)
+			}
+			return lines()
+		}
+		lines() // the capabilities
+		for range 2 {
+			if got := list(); len(got) != 2 || !strings.HasSuffix(got[1], " refs/heads/main") {
+				t.Fatalf("the refs are %q", got)
+			}
+		}
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("DELETE /projects/%d/members/%d", made.ID, bob), As: apptest.RootToken, Status: 204})
+		if got := list(); len(got) != 1 || !strings.HasPrefix(got[0], "ERR ") {
+			t.Errorf("after the right has ended, the refs are %q", got)
+		}
+		if err := <-ended; !errs.Is(err, errs.KindNotFound) {
+			t.Errorf("the fetch ended with %v", err)
+		}
 	})
 }

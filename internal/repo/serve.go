@@ -17,6 +17,7 @@ type Fetching struct {
 	Project *project.Project // nil for an auxiliary repository
 	repo    git.Repo
 	hide    []string
+	again   func(ctx context.Context) (*Fetching, error)
 }
 
 // Fetch opens a repository for the git protocol, for actors who may read it and
@@ -27,8 +28,17 @@ func (s *Service) Fetch(ctx context.Context, by actor.Actor, ref project.Ref) (*
 	if err := scoped(by, "read_repository", "write_repository", "api", "read_api"); err != nil {
 		return nil, err
 	}
+	again := func(ref project.Ref) func(context.Context) (*Fetching, error) {
+		return func(ctx context.Context) (*Fetching, error) {
+			now, err := s.still(ctx, by)
+			if err != nil {
+				return nil, err
+			}
+			return s.Fetch(ctx, now, ref)
+		}
+	}
 	if _, r, ok, err := s.openAuxRepo(ctx, by, string(ref), false); ok {
-		return &Fetching{repo: r}, err
+		return &Fetching{repo: r, again: again(ref)}, err
 	}
 	p, err := s.Projects.ReadCode(ctx, by, ref)
 	if err != nil {
@@ -44,7 +54,7 @@ func (s *Service) Fetch(ctx context.Context, by actor.Actor, ref project.Ref) (*
 		return nil, err
 	}
 	v := viewOf(by, p)
-	return &Fetching{Project: p, repo: r, hide: append(v.Hide, v.Internal...)}, nil
+	return &Fetching{Project: p, repo: r, hide: append(v.Hide, v.Internal...), again: again(project.RefTo(p.ID))}, nil
 }
 
 // FetchAccess returns a project to an actor who may fetch from its repository. The
@@ -82,9 +92,17 @@ func (f *Fetching) Advertise(ctx context.Context, out io.Writer, o git.ServeOpti
 	return f.repo.AdvertiseUpload(ctx, out, o)
 }
 
-// UploadPack serves a fetch or clone.
+// UploadPack serves a fetch or clone. A client that stays connected is asked for its rights
+// at each request.
 func (f *Fetching) UploadPack(ctx context.Context, in io.Reader, out io.Writer, o git.ServeOptions) error {
 	o.Hide = f.hide
+	o.Still = func(ctx context.Context) ([]string, error) {
+		now, err := f.again(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return now.hide, nil
+	}
 	return f.repo.UploadPack(ctx, in, out, o)
 }
 
