@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"svc/internal/waittest"
 )
@@ -131,10 +132,19 @@ func (f *fleet) work(ctx context.Context, number int) {
 			f.fault("request: %v", err)
 			continue
 		}
-		if err := f.run(ctx, &l); err != nil && !errors.Is(err, errLeft) && ctx.Err() == nil {
+		if err := f.finish(ctx, &l); err != nil && !errors.Is(err, errLeft) && ctx.Err() == nil {
 			f.fault("job %d %s: %v", l.ID, l.JobInfo.Name, err)
 		}
 	}
+}
+
+// finish runs a job, also after ctx has ended: the server may have recorded the last
+// update, while its answer is still on the way. A server that is gone answers no more.
+func (f *fleet) finish(ctx context.Context, l *lease) error {
+	on, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(time.Minute, cancel) })()
+	return f.run(on, l)
 }
 
 // run runs a job.
