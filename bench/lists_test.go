@@ -17,7 +17,11 @@ import (
 // BenchmarkLists compares the first page of lists, with each filter and order, in an
 // instance with a thousand issues, merge requests and comments and in an instance
 // with many. BENCH_ROWS is the number in the large instance, 100,000 by default.
-func BenchmarkLists(b *testing.B) {
+func BenchmarkLists(b *testing.B) { compareSizes(b, listsOn) }
+
+// compareSizes runs benchmarks that compare instances of two sizes, on each database.
+// many is the number of rows of the large instance: BENCH_ROWS, or 100,000.
+func compareSizes(b *testing.B, run func(b *testing.B, t *table, on string, many int, newDatabase func() string)) {
 	t := &table{}
 	many := 100_000
 	if text := os.Getenv("BENCH_ROWS"); text != "" {
@@ -26,11 +30,11 @@ func BenchmarkLists(b *testing.B) {
 		many = n
 	}
 	b.Run("sqlite", func(b *testing.B) {
-		listsOn(b, t, "SQLite", many, func() string { return "" })
+		run(b, t, "SQLite", many, func() string { return "" })
 	})
 	if os.Getenv("TEST_POSTGRES") != "" {
 		b.Run("postgres", func(b *testing.B) {
-			listsOn(b, t, "PostgreSQL", many, func() string { return dbtest.Postgres(b).URL })
+			run(b, t, "PostgreSQL", many, func() string { return dbtest.Postgres(b).URL })
 		})
 	}
 	t.finish(b)

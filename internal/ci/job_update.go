@@ -76,11 +76,11 @@ func (s *Service) UpdateJob(ctx context.Context, jobID int64, token string, u Jo
 	return s.jobReply(&h.JobState, 0), s.touchJob(ctx, &h.JobState)
 }
 
-// overFor returns the reply for a job that has ended. A repeated update is not
-// an error: the runner may not have received the first reply.
+// overFor returns the reply for a job that has been updated before. A repeated update
+// is not an error: the runner may not have received the first reply.
 func (s *Service) overFor(j *JobState, u JobUpdate) (*JobReply, error) {
 	reply := s.jobReply(j, 0)
-	if j.Status.Done() && u.State == string(j.Status) {
+	if u.State == string(j.Status) {
 		return reply, nil
 	}
 	return reply, errs.Forbidden("Job is not running")
@@ -116,11 +116,10 @@ func (s *Service) refusedFor(ctx context.Context, h *heldJob, u JobUpdate, cause
 	if err != nil {
 		return nil, db.NotFound(err, "Job")
 	}
-	reply := s.jobReply(&now.JobState, 0)
-	if bytes.Equal(now.token, h.token) && u.State == string(now.Status) {
-		return reply, nil
+	if bytes.Equal(now.token, h.token) {
+		return s.overFor(&now.JobState, u)
 	}
-	return reply, errs.Forbidden("Job is not running").Because(cause)
+	return s.jobReply(&now.JobState, 0), errs.Forbidden("Job is not running").Because(cause)
 }
 
 // endByRunner ends a job with the result that its runner reports. The log is

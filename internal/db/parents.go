@@ -19,8 +19,10 @@ type Parents struct {
 	Order  []string
 	Inside []string // the order within a parent
 	Desc   bool
-	Most   int // the number of parents up to which they are examined
 }
+
+// maxParents is the number of parents up to which they are examined one by one.
+const maxParents = 50_000
 
 // Find returns keys that include those of the first rows of the list; nil if there are too
 // many parents.
@@ -47,8 +49,8 @@ func (v Parents) Find(ctx context.Context, d *DB, rows int) ([]int64, error) {
 func (v Parents) first(ctx context.Context, d *DB, rows int) ([]int64, error) {
 	w := v.within(d, v.ID)
 	one := `SELECT ` + v.Key + ` FROM ` + v.Rows + w.SQL() + v.inside() + ` LIMIT 1`
-	firsts, err := All(ctx, d, Value[int64], `SELECT COALESCE((`+one+`), 0) FROM `+v.From+v.Where.SQL()+` LIMIT ?`, append(w.Args(v.Where.Args()...), v.Most+1)...)
-	if err != nil || len(firsts) > v.Most {
+	firsts, err := All(ctx, d, Value[int64], `SELECT COALESCE((`+one+`), 0) FROM `+v.From+v.Where.SQL()+` LIMIT ?`, append(w.Args(v.Where.Args()...), maxParents+1)...)
+	if err != nil || len(firsts) > maxParents {
 		return nil, err
 	}
 	firsts = slices.DeleteFunc(firsts, func(id int64) bool { return id == 0 })

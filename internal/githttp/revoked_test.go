@@ -74,6 +74,21 @@ func TestRightsEndDuringPush(t *testing.T) {
 				s.Check(t, call)
 			}
 		}
+		// The same for a wiki.
+		by, err := s.Users.Become(t.Context(), actor.System(), user.Ref("bob"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pushing, err := s.Repos.Push(t.Context(), by, "root/p.wiki")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("DELETE %s/%d", member, bob), As: apptest.RootToken, Status: 204})
+		in := pktline.Append(nil, fmt.Sprintf("%s %s refs/heads/main\x00report-status", git.ZeroOID, tip))
+		var out bytes.Buffer
+		if err := pushing.ReceivePack(t.Context(), bytes.NewReader(append(pktline.AppendFlush(in), pack...)), &out, git.ServeOptions{Stateless: true}); err != nil || !strings.Contains(out.String(), "not allowed to push any more") {
+			t.Errorf("wiki: %v, %q", err, out.String())
+		}
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /projects/%d/repository/branches", made.ID), As: apptest.RootToken, Status: 200, Want: `[{"name":"b-3"}]`})
 	})
 }

@@ -56,8 +56,6 @@ const (
 	// maxListed is the number of candidates up to which they are sorted. With more, reading in
 	// the order of the list soon finds a page.
 	maxListed = 100
-	// maxSearched is the number of projects of a group up to which they are examined one by one.
-	maxSearched = 50_000
 	// maxProjects is the number of projects of a group up to which candidates are searched.
 	maxProjects = 50
 )
@@ -84,7 +82,7 @@ func (l first) find(ctx context.Context, d *db.DB, rows int) ([]int64, error) {
 	}
 	return db.Parents{
 		From: "projects p", Where: l.of, ID: "p.id", Rows: "packages k", Match: l.where(db.Where{}), Key: "k.id", Parent: "k.project_id",
-		Order: l.order(), Inside: l.inProject(), Desc: l.f.Desc, Most: maxSearched,
+		Order: l.order(), Inside: l.inProject(), Desc: l.f.Desc,
 	}.Find(ctx, d, rows)
 }
 

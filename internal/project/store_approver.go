@@ -7,8 +7,7 @@ import (
 	"svc/internal/db"
 )
 
-// findAccess reads the access that a query for grants gives to active users among
-// ids.
+// findAccess reads the access that a query for grants gives to active users.
 func findAccess(ctx context.Context, q db.Q, grants string, args []any, found map[int64]Access) error {
 	_, err := db.All(ctx, q, func(s db.Scanner) (struct{}, error) {
 		var id, direct, any int64

@@ -20,14 +20,14 @@ func insertShare(ctx context.Context, q db.Q, in source, h *Share, now time.Time
 	return err
 }
 
-// findShare returns the ID of the share of a source with a group, and the path of
-// the group.
 // countShares counts the groups invited to a group or a project.
 func countShares(ctx context.Context, q db.Q, in source) (n int, err error) {
 	column, id := in.column()
 	return n, q.QueryRowContext(ctx, `SELECT count(*) FROM group_shares m WHERE `+column+` = ?`, id).Scan(&n)
 }
 
+// findShare returns the ID of the share of a source with a group, and the path of
+// the group.
 func findShare(ctx context.Context, q db.Q, in source, groupID int64) (id int64, path string, level Level, err error) {
 	column, sourceID := in.column()
 	err = q.QueryRowContext(ctx, `SELECT s.id, n.full_path, s.access_level FROM group_shares s JOIN namespaces n ON n.id = s.group_id

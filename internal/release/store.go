@@ -46,7 +46,7 @@ func listOfGroup(ctx context.Context, d *db.DB, groupID int64, seen string, args
 		}
 		return db.Parents{
 			From: "projects p", Where: of, ID: "p.id", Rows: "releases r", Key: "r.id", Parent: "r.project_id",
-			Order: order, Inside: order, Desc: !asc, Most: maxSearched,
+			Order: order, Inside: order, Desc: !asc,
 		}.Find(ctx, d, rows)
 	}
 	return db.List(ctx, d, db.Query[*Release]{
@@ -62,8 +62,6 @@ const (
 	// maxFirst is the highest row number up to which pages of a group are read project by
 	// project. For later pages all releases of the group are sorted.
 	maxFirst = 200
-	// maxSearched is the number of projects of a group up to which they are examined one by one.
-	maxSearched = 50_000
 )
 
 func findRelease(ctx context.Context, q db.Q, projectID int64, tag string) (*Release, error) {

@@ -281,7 +281,7 @@ func (s *Service) checkActions(ctx context.Context, actions []git.Action) error 
 // moveAuxRepo updates the default branch, like move for projects. ErrConflict
 // if the branch has moved.
 func (s *Service) moveAuxRepo(ctx context.Context, by actor.Actor, a *AuxRepo, r git.Repo, u git.Update) error {
-	to := auxRepoTarget{s, a, r, by}
+	to := auxRepoTarget{s: s, a: a, repo: r, by: by}
 	push := &git.Push{Repo: r, Atomic: true, Changes: []*git.RefChange{{Ref: u.Ref, Old: u.Old, New: u.New}}}
 	if err := to.check(ctx, push); err != nil {
 		return err

@@ -130,11 +130,31 @@ type auxRepoTarget struct {
 	a    *AuxRepo
 	repo git.Repo
 	by   actor.Actor
+	path string // for a push by the git protocol, else empty
+}
+
+func (t auxRepoTarget) still(ctx context.Context) error {
+	if t.path == "" {
+		return nil
+	}
+	by, err := t.s.still(ctx, t.by)
+	if err != nil {
+		return err
+	}
+	_, _, ok, err := t.s.openAuxRepo(ctx, by, t.path, true)
+	if err == nil && !ok {
+		err = errs.NotFound("Repository")
+	}
+	return err
 }
 
 func (auxRepoTarget) hint(context.Context, *git.Push) {}
 
+// check first asks again whether the actor may push, as for a project.
 func (t auxRepoTarget) check(ctx context.Context, push *git.Push) error {
+	if err := t.still(ctx); err != nil {
+		return refuseAll(push, err)
+	}
 	head, err := push.Repo.DefaultBranch(ctx)
 	if err != nil {
 		return err

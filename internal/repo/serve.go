@@ -131,7 +131,7 @@ func (s *Service) Push(ctx context.Context, by actor.Actor, ref project.Ref) (*P
 		if err != nil {
 			return nil, err
 		}
-		return &Pushing{repo: r, to: auxRepoTarget{s, a, r, by}, name: fmt.Sprintf("auxiliary repository %d", a.ID), service: s}, nil
+		return &Pushing{repo: r, to: auxRepoTarget{s, a, r, by, string(ref)}, name: fmt.Sprintf("auxiliary repository %d", a.ID), service: s}, nil
 	}
 	p, r, err := s.writeSome(ctx, by, ref)
 	if err != nil {
