@@ -72,7 +72,7 @@ func Installed(cfg config.Config) error {
 	}
 	for _, name := range need {
 		if _, err := os.Stat(filepath.Join(cfg.DataDir, name)); err != nil {
-			return fmt.Errorf("the data directory has no instance: %w", err)
+			return fmt.Errorf("the data directory has no instance (is --config or --data-dir missing?): %w", err)
 		}
 	}
 	return nil

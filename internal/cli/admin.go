@@ -32,9 +32,9 @@ recorded as audit events of the system.`,
 	return cmd
 }
 
-// ready is with for commands that need the current schema.
+// ready is installed for commands that need the current schema.
 func (c *command) ready(run func(cmd *cobra.Command, a *app.App, args []string) error) func(*cobra.Command, []string) error {
-	return c.with(func(cmd *cobra.Command, a *app.App, args []string) error {
+	return c.installed(func(cmd *cobra.Command, a *app.App, args []string) error {
 		if err := a.DB.Migrate(cmd.Context()); err != nil {
 			return err
 		}

@@ -45,14 +45,7 @@ With --verify nothing is written: an existing file is checked.`,
 			if verify {
 				return c.verifyBackup(args[0])
 			}
-			cfg, err := config.Load(cmd.Flags(), c.environ)
-			if err != nil {
-				return usageError{err}
-			}
-			if err := app.Installed(cfg); err != nil {
-				return err
-			}
-			return c.with(func(cmd *cobra.Command, a *app.App, args []string) error {
+			return c.installed(func(cmd *cobra.Command, a *app.App, args []string) error {
 				return c.writeBackup(cmd, a, args[0], withoutKey)
 			})(cmd, args)
 		},

@@ -131,25 +131,31 @@ this too; run it separately to watch a long migration before nodes start.
 Post-deployment migrations run by themselves a day later, when no node of an
 older release runs any more. With --post they run now.`,
 		Args: cobra.NoArgs,
-		RunE: c.with(func(cmd *cobra.Command, a *app.App, _ []string) error {
-			before, _, err := a.DB.Version(cmd.Context())
-			if err != nil {
-				return err
+		RunE: func(cmd *cobra.Command, args []string) error {
+			open := c.with
+			if post {
+				open = c.installed
 			}
-			if err := a.DB.Migrate(cmd.Context()); err != nil {
-				return err
-			}
-			after, _, err := a.DB.Version(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if before == after {
-				fmt.Fprintf(c.out, "The schema is up to date (version %d).\n", after)
-			} else {
-				fmt.Fprintf(c.out, "The schema was migrated from version %d to %d.\n", before, after)
-			}
-			return c.migratePost(cmd.Context(), a, post)
-		}),
+			return open(func(cmd *cobra.Command, a *app.App, _ []string) error {
+				before, _, err := a.DB.Version(cmd.Context())
+				if err != nil {
+					return err
+				}
+				if err := a.DB.Migrate(cmd.Context()); err != nil {
+					return err
+				}
+				after, _, err := a.DB.Version(cmd.Context())
+				if err != nil {
+					return err
+				}
+				if before == after {
+					fmt.Fprintf(c.out, "The schema is up to date (version %d).\n", after)
+				} else {
+					fmt.Fprintf(c.out, "The schema was migrated from version %d to %d.\n", before, after)
+				}
+				return c.migratePost(cmd.Context(), a, post)
+			})(cmd, args)
+		},
 	}
 	cmd.Flags().BoolVar(&post, "post", false, "run post-deployment migrations now, which older releases may not run beside")
 	return cmd
@@ -208,6 +214,22 @@ func (c *command) with(run func(cmd *cobra.Command, a *app.App, args []string) e
 			return err
 		}
 		return errors.Join(run(cmd, a, args), a.Close())
+	}
+}
+
+// installed is with for commands on an existing instance. Without the right data
+// directory they would create another one.
+func (c *command) installed(run func(cmd *cobra.Command, a *app.App, args []string) error) func(*cobra.Command, []string) error {
+	open := c.with(run)
+	return func(cmd *cobra.Command, args []string) error {
+		cfg, err := config.Load(cmd.Flags(), c.environ)
+		if err != nil {
+			return usageError{err}
+		}
+		if err := app.Installed(cfg); err != nil {
+			return err
+		}
+		return open(cmd, args)
 	}
 }
 

@@ -3,6 +3,8 @@ package cli_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -100,10 +102,29 @@ func TestCommands(t *testing.T) {
 	})
 }
 
+// TestWithoutInstance checks that commands on an instance do not create one.
+func TestWithoutInstance(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	for _, args := range [][]string{
+		{"backup", "-"}, {"doctor"}, {"migrate", "--post"}, {"admin", "list-users"}, {"admin", "enable-passwords"}, {"admin", "rotate-key"},
+		{"admin", "create-user", "alice", "--email", "a@example.org"},
+	} {
+		code, _, errOut := run(t, []string{"SVC_DATA_DIR=" + dir}, "", args...)
+		if _, err := os.Stat(dir); code != 1 || !strings.Contains(errOut, "has no instance") || !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%v: %d, %s, %v", args, code, errOut, err)
+		}
+	}
+}
+
 func TestDoctorFindsDamage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	env := []string{"SVC_DATA_DIR=" + dir}
+	copyKey(t, dir)
+	if err := os.WriteFile(filepath.Join(dir, "svc.db"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	code, out, _ := run(t, env, "", "doctor")
 	if code != 1 || !strings.Contains(out, `FAIL  database`) || !strings.Contains(out, "svc migrate") {
 		t.Errorf("an empty database: %d %s", code, out)
@@ -111,12 +132,20 @@ func TestDoctorFindsDamage(t *testing.T) {
 	ok(t, env, "", "admin", "create-user", "bob", "--email", "b@example.org")
 	ok(t, env, "", "admin", "enroll-two-factor", "bob")
 	ok(t, env, "", "doctor")
-	if err := os.Remove(filepath.Join(dir, "secret.key")); err != nil {
-		t.Fatal(err)
-	}
+	copyKey(t, dir)
 	code, out, _ = run(t, env, "", "doctor")
 	if code != 1 || !strings.Contains(out, "FAIL  key") {
 		t.Errorf("another key: %d %s", code, out)
+	}
+}
+
+// copyKey puts the key of another instance into a data directory.
+func copyKey(t *testing.T, dir string) {
+	t.Helper()
+	other := t.TempDir()
+	ok(t, []string{"SVC_DATA_DIR=" + other}, "", "migrate")
+	if err := os.Rename(filepath.Join(other, "secret.key"), filepath.Join(dir, "secret.key")); err != nil {
+		t.Fatal(err)
 	}
 }
 

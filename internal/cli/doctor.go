@@ -24,7 +24,7 @@ With --repositories it also runs git fsck on every repository, which can take
 hours, and compares the object stores of storages with the packs of their
 repositories. The server may be running.`,
 		Args: cobra.NoArgs,
-		RunE: c.with(func(cmd *cobra.Command, a *app.App, _ []string) error {
+		RunE: c.installed(func(cmd *cobra.Command, a *app.App, _ []string) error {
 			failed := 0
 			show := func(f app.Finding) {
 				mark := "ok  "

@@ -33,7 +33,7 @@ type imports struct {
 func (c *command) importFrom() *cobra.Command {
 	var o imports
 	cmd := &cobra.Command{
-		Use:   "import --url URL --token-file FILE (--group PATH | --project PATH) --to NAMESPACE",
+		Use:   "import --url URL --token-file FILE (--group PATH | --project PATH) [--to NAMESPACE]",
 		Short: "Import groups and projects from another server",
 		Long: `Import groups and projects from another server with the v4 API (another svc, or
 GitLab) into a running server, and show the progress. The command uses the API of
