@@ -17,6 +17,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"time"
 
 	"svc/internal/activity"
@@ -468,6 +469,9 @@ func (a *App) sshPort() string {
 	_, port, err := net.SplitHostPort(a.Config.SSHAddr)
 	if err != nil {
 		return "" // the SSH server is disabled
+	}
+	if a.Config.SSHPort != 0 {
+		return strconv.Itoa(a.Config.SSHPort)
 	}
 	return port
 }

@@ -36,6 +36,7 @@ type Config struct {
 	RootPassword     Secret    // empty: generate one
 	RootToken        Secret    // empty: generate one
 	SSHAddr          string    // host:port; empty: no SSH server
+	SSHPort          int       // in clone URLs; 0: the port of SSHAddr
 	PagesAddr        string    // host:port; empty: no Pages server
 	PagesTLSAddr     string    // host:port; empty: none over TLS
 	PagesURL         string    // no slash at the end; empty when it depends on a port that the system chooses

@@ -101,6 +101,7 @@ func TestEverySettingInEveryLayer(t *testing.T) {
 		"root_password":          {"file", "env", "arg"},
 		"root_token":             {"file", "env", "arg"},
 		"ssh_addr":               {"10.0.0.1:1", "off", "10.0.0.1:3"},
+		"ssh_port":               {"22", "23", "24"},
 		"pages_addr":             {"10.0.0.1:1", "10.0.0.1:2", "off"},
 		"pages_tls_addr":         {"10.0.0.1:1", "10.0.0.1:2", "off"},
 		"pages_url":              {"https://f.example", "http://e.example:81", "https://a.example"},

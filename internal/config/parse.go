@@ -58,6 +58,18 @@ func parseAddrOrOff(text string) (string, error) {
 	return parseAddr(text)
 }
 
+// parsePort parses a port; 0 if the text is empty.
+func parsePort(text string) (int, error) {
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || n == 0 {
+		return 0, fmt.Errorf("%q is not a number from 1 to 65535", text)
+	}
+	return int(n), nil
+}
+
 // parseDir returns an absolute path, because git and other child processes do not
 // run in the directory in which the server was started.
 func parseDir(text string) (string, error) {

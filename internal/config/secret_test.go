@@ -68,7 +68,7 @@ func TestStringListsSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "addr=127.0.0.1:8080 data_dir=/d external_url=http://127.0.0.1:8080 database_url= blob_url= " +
-		"root_password= root_token= ssh_addr=127.0.0.1:2222 pages_addr= pages_tls_addr= pages_url= pages_cert= pages_key= pages_acme_url= pages_acme_email= pages_acme_root= smtp_url= tier=ultimate hosted=false " +
+		"root_password= root_token= ssh_addr=127.0.0.1:2222 ssh_port=0 pages_addr= pages_tls_addr= pages_url= pages_cert= pages_key= pages_acme_url= pages_acme_email= pages_acme_root= smtp_url= tier=ultimate hosted=false " +
 		"service_name=svc token_prefix= cookie_prefix= error_backend_name=errsvc storages=map[default:/d/repositories] git_cache_dir=/d/git-cache git_cache_size=10737418240 runner=off runner_projects=[] runner_tags=[] runner_open_signup=false runner_concurrency=0 runner_dir=/d/runner runner_url= runner_token= example=false " +
 		"log_format=auto log_level=INFO read_timeout=10s anonymous_read_timeout=5s min_free_disk=100MiB shutdown_delay=0s shutdown_timeout=30s proxy_protocol=[] trusted_proxies=[10.0.0.1/32] " +
 		"providers= max_connections=0 max_connections_per_address=256 git_memory=0 code_index_file=1048576 code_index_project=1073741824"
