@@ -87,16 +87,16 @@ func findStatusPipeline(ctx context.Context, q db.Q, projectID int64, sha, ref s
 // findNewestOf returns for each commit the newest pipeline that the actor can
 // see and that is not a child pipeline.
 func findNewestOf(ctx context.Context, q db.Q, by actor.Actor, in *project.Project, shas []string) ([]*Pipeline, error) {
-	var w db.Where
-	w.And("l.project_id = ? AND NOT l.child", in.ID)
-	w.And("l.sha IN "+db.In(len(shas)), db.Any(shas)...)
-	repo.WhereRefVisible(&w, by, in, "l.ref")
-	if len(shas) == 1 { // it can have many
-		return db.All(ctx, q, scanPipeline, `SELECT `+pipelineColumns+` FROM pipelines p WHERE p.id = (
-			SELECT l.id FROM pipelines l`+w.SQL()+` ORDER BY l.id DESC LIMIT 1)`, w.Args()...)
+	if len(shas) == 0 {
+		return nil, nil
 	}
+	var w db.Where
+	w.And("l.project_id = ? AND l.sha = v.column1 AND NOT l.child", in.ID)
+	repo.WhereRefVisible(&w, by, in, "l.ref")
+	// One lookup for each commit, because a commit can have many pipelines.
 	return db.All(ctx, q, scanPipeline, `SELECT `+pipelineColumns+` FROM pipelines p WHERE p.id IN (
-		SELECT MAX(l.id) FROM pipelines l`+w.SQL()+` GROUP BY l.sha)`, w.Args()...)
+		SELECT (SELECT l.id FROM pipelines l`+w.SQL()+` ORDER BY l.id DESC LIMIT 1) FROM (VALUES `+db.Values(len(shas))+`) AS v)`,
+		w.Args(db.Any(shas)...)...)
 }
 
 func findLatestStatus(ctx context.Context, q db.Q, pipelineID int64, name string) (*CommitStatus, error) {

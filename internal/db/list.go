@@ -80,6 +80,12 @@ func In(n int) string {
 	return "(?" + strings.Repeat(", ?", n-1) + ")"
 }
 
+// Values returns n rows with a placeholder for VALUES, whose column is column1. n is at
+// least 1.
+func Values(n int) string {
+	return "(?)" + strings.Repeat(", (?)", n-1)
+}
+
 // Any converts a slice to arguments.
 func Any[T any](list []T) []any {
 	args := make([]any, len(list))

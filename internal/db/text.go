@@ -122,8 +122,7 @@ func containTerms(terms, columns []string) (cond string, args []any) {
 // if there are more than MaxCandidates, or if all terms are shorter. Lists must check the
 // condition of Contains as well.
 //
-// The searches of requests have the limits of a list: see List.
-// For a request it has the limits of a list: see List.
+// The search of a request has the limits of a list: see List.
 func (d *DB) WithText(ctx context.Context, table, search string, columns ...string) (ids []int64, err error) {
 	terms := slices.DeleteFunc(Terms(search), func(term string) bool { return !indexed(term) })
 	if searchable, err := d.searchable(ctx); len(terms) == 0 || err != nil || !searchable {

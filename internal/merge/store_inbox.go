@@ -15,17 +15,18 @@ func findAmong(ctx context.Context, q db.Q, w db.Where, ids []int64) ([]*MergeRe
 
 const (
 	// assigned selects the merge requests that a user is assigned to.
-	assigned = `SELECT a.merge_request_id FROM merge_request_assignees a WHERE a.user_id = ?`
+	assigned = `SELECT a.merge_request_id AS id FROM merge_request_assignees a WHERE a.user_id = ?`
 	// unreviewed selects the merge requests that wait for the review of a user.
-	unreviewed = `SELECT r.merge_request_id FROM merge_request_reviewers r WHERE r.user_id = ? AND r.state IN ('unreviewed', 'review_started', 'unapproved')`
+	unreviewed = `SELECT r.merge_request_id AS id FROM merge_request_reviewers r WHERE r.user_id = ? AND r.state IN ('unreviewed', 'review_started', 'unapproved')`
 	// reviewers selects the reviewers of a merge request i other than a user.
 	reviewers = `SELECT 1 FROM merge_request_reviewers r WHERE r.merge_request_id = i.id AND r.user_id <> ?`
 )
 
-func countWaiting(ctx context.Context, q db.Q, w db.Where, userID int64, limit int) (n int, err error) {
+func countWaiting(ctx context.Context, d *db.DB, w db.Where, userID int64, limit int) (n int, err error) {
 	w.And(`i.state = 'opened' AND NOT p.archived`)
-	w.And(`i.id IN (`+assigned+` UNION `+unreviewed+`)`, userID, userID)
-	err = q.QueryRowContext(ctx, `SELECT count(*) FROM (SELECT 1 FROM `+tables+w.SQL()+` LIMIT ?) AS counted`, w.Args(limit)...).Scan(&n)
+	from := d.Behind(assigned+` UNION ALL `+unreviewed, tables, `i.id`)
+	args := append([]any{userID, userID}, w.Args(limit)...)
+	err = d.QueryRowContext(ctx, `SELECT count(*) FROM (SELECT DISTINCT i.id FROM `+from+w.SQL()+` LIMIT ?) AS counted`, args...).Scan(&n)
 	return n, err
 }
 

@@ -142,7 +142,7 @@ func findNoteAuthors(ctx context.Context, q db.Q, on Target, insider bool) ([]in
 	return db.All(ctx, q, db.Value[int64], `SELECT n.author_id FROM notes n`+w.SQL()+` GROUP BY n.author_id ORDER BY min(n.id)`, w.Args()...)
 }
 
-// listDiscussions returns the IDs of discussions, ordered by their first notes.
+// listDiscussions returns the IDs of discussions in the order of their first notes.
 func listDiscussions(ctx context.Context, d *db.DB, on Noteable, p db.Paging) (db.Page[*Discussion], error) {
 	return listFirstNotes(ctx, d, on.where(), p)
 }
@@ -151,7 +151,7 @@ func listDiscussions(ctx context.Context, d *db.DB, on Noteable, p db.Paging) (d
 func listFirstNotes(ctx context.Context, d *db.DB, w db.Where, p db.Paging) (db.Page[*Discussion], error) {
 	w.And(`NOT EXISTS (SELECT 1 FROM notes f WHERE f.noteable_type = n.noteable_type AND f.noteable_id = n.noteable_id AND f.discussion_id = n.discussion_id AND f.id < n.id)`)
 	return db.List(ctx, d, db.Query[*Discussion]{
-		Columns: `n.discussion_id`, From: "notes n", Where: w, Order: []db.Order{{Name: "n.id"}},
+		Columns: `n.discussion_id`, From: "notes n", Where: w, Order: []db.Order{{Name: "n.created_at"}, {Name: "n.id"}},
 		Scan: func(s db.Scanner) (*Discussion, error) {
 			var found Discussion
 			err := s.Scan(&found.ID)

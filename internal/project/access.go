@@ -210,6 +210,22 @@ func (s *Service) accesses(ctx context.Context, q db.Q, by actor.Actor, list []*
 	return found, nil
 }
 
+// HasLevelInOne reports whether the actor has at least a level in one of some
+// projects that are not deleted.
+func (s *Service) HasLevelInOne(ctx context.Context, by actor.Actor, ids []int64, least Level) (bool, error) {
+	list, err := findPlaces(ctx, s.DB, ids)
+	if err != nil {
+		return false, err
+	}
+	all, err := s.accesses(ctx, s.DB, by, list)
+	for _, a := range all {
+		if a.Level() >= least {
+			return true, err
+		}
+	}
+	return false, err
+}
+
 // GroupLevel returns the effective level of the actor in a group, even if they
 // cannot see it.
 func (s *Service) GroupLevel(ctx context.Context, by actor.Actor, groupID int64) (Level, error) {

@@ -20,6 +20,15 @@ const (
 // and of the member in the invited group.
 const lesser = `CASE WHEN s.access_level < m.access_level THEN s.access_level ELSE m.access_level END`
 
+// findPlaces reads the IDs and namespaces of projects that are not deleted.
+func findPlaces(ctx context.Context, q db.Q, ids []int64) ([]*Project, error) {
+	return db.All(ctx, q, func(s db.Scanner) (*Project, error) {
+		var p Project
+		err := s.Scan(&p.ID, &p.NamespaceID)
+		return &p, err
+	}, `SELECT p.id, p.namespace_id FROM projects p WHERE p.deleted_at IS NULL AND p.id IN `+db.In(len(ids)), db.Any(ids)...)
+}
+
 // namespaceLevels returns the effective level of a user in namespaces: by
 // membership in them or their ancestors, by shares with groups that they are a
 // member of, and as the owner of their own namespace. Minimal is not inherited.

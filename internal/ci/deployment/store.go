@@ -54,14 +54,13 @@ func shaBefore(ctx context.Context, q db.Q, d *Deployment) (string, error) {
 }
 
 func list(ctx context.Context, d *db.DB, by actor.Actor, in *project.Project, f Filter, p db.Paging) (db.Page[*Deployment], error) {
-	from := "deployments d"
 	var where db.Where
-	where.And("d.project_id = ?", in.ID)
-	repo.WhereRefVisible(&where, by, in, "d.ref")
 	if f.Environment != "" {
-		from += " JOIN environments e ON e.id = d.environment_id"
-		where.And("e.name = ?", f.Environment)
+		where.And("d.environment_id = (SELECT e.id FROM environments e WHERE e.project_id = ? AND e.name = ?)", in.ID, f.Environment)
+	} else {
+		where.And("d.project_id = ?", in.ID)
 	}
+	repo.WhereRefVisible(&where, by, in, "d.ref")
 	if f.Status != "" {
 		where.And("d.status = ?", string(f.Status))
 	}
@@ -74,7 +73,7 @@ func list(ctx context.Context, d *db.DB, by actor.Actor, in *project.Project, f 
 		order = []db.Order{{Name: "d." + strings.ToLower(f.OrderBy)}, {Name: "d.id"}}
 	}
 	return db.List(ctx, d, db.Query[*Deployment]{
-		Columns: columns, From: from, Where: where, Order: order, Desc: f.Desc,
+		Columns: columns, From: "deployments d", Where: where, Order: order, Desc: f.Desc,
 		Scan: scan, Keys: func(d *Deployment) []any { return []any{d.ID} },
 	}, p)
 }
@@ -90,12 +89,14 @@ func lastSuccessful(ctx context.Context, q db.Q, of []*Environment) ([]*Deployme
 	}
 	list, err := db.All(ctx, q, scan, `
 		SELECT `+columns+` FROM deployments d WHERE d.id IN (
-			SELECT max(l.id) FROM deployments l WHERE l.status = 'success' AND l.environment_id IN `+db.In(len(ids))+` GROUP BY l.environment_id)`, db.Any(ids)...)
+			SELECT (SELECT l.id FROM deployments l WHERE l.environment_id = e.id AND l.status = 'success' ORDER BY l.id DESC LIMIT 1)
+			FROM environments e WHERE e.id IN `+db.In(len(ids))+`)`, db.Any(ids)...)
 	for _, d := range list {
 		d.Environment = byID[d.EnvironmentID]
 	}
 	return list, err
 }
+
 func insert(ctx context.Context, tx *db.Tx, d *Deployment) error {
 	return tx.QueryRowContext(ctx, `
 		INSERT INTO deployments (project_id, iid, environment_id, user_id, status, ref, tag, sha, created_at, updated_at, finished_at)

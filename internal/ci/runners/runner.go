@@ -319,7 +319,7 @@ func (s *Service) mayManage(ctx context.Context, by actor.Actor, r *Runner) erro
 	if by.Admin {
 		return nil
 	}
-	own, err := isManageable(ctx, s.DB, s.Projects, by, r.ID)
+	own, err := s.isOwn(ctx, by, r)
 	if err != nil {
 		return fmt.Errorf("access to runner %d: %w", r.ID, err)
 	}
@@ -327,6 +327,28 @@ func (s *Service) mayManage(ctx context.Context, by actor.Actor, r *Runner) erro
 		return nil
 	}
 	return errs.Forbidden("No access granted")
+}
+
+// isOwn reports what manageable selects for one runner, without the other groups and
+// projects of the actor.
+func (s *Service) isOwn(ctx context.Context, by actor.Actor, r *Runner) (bool, error) {
+	if r.GroupID != nil {
+		_, err := s.Projects.RequireGroup(ctx, by, project.RefTo(*r.GroupID), project.Owner)
+		if errs.IsRefusal(err) {
+			return false, nil
+		}
+		return err == nil, err
+	}
+	ids, err := ProjectIDs(ctx, s.DB, r.ID)
+	if err != nil {
+		return false, err
+	}
+	for some := range slices.Chunk(ids, 500) {
+		if ok, err := s.Projects.HasLevelInOne(ctx, by, some, project.Maintainer); err != nil || ok {
+			return ok, err
+		}
+	}
+	return false, nil
 }
 
 // fill reads the related data of one runner.

@@ -50,14 +50,6 @@ func manageable(projects *project.Service, by actor.Actor) (string, []any) {
 		append(args, more...)
 }
 
-// isManageable reports whether manageable selects a runner.
-func isManageable(ctx context.Context, q db.Q, projects *project.Service, by actor.Actor, id int64) (bool, error) {
-	cond, args := manageable(projects, by)
-	var n int
-	err := q.QueryRowContext(ctx, `SELECT COUNT(*) FROM runners r WHERE r.id = ? AND (`+cond+`)`, append([]any{id}, args...)...).Scan(&n)
-	return n > 0, err
-}
-
 // servesProject selects the runners that may take jobs of a project.
 func servesProject(p *project.Project) (w db.Where) {
 	cond, args := `r.id IN (SELECT rp.runner_id FROM runner_projects rp WHERE rp.project_id = ?)`, []any{p.ID}

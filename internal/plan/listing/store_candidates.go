@@ -41,6 +41,9 @@ type named struct{ users, labels, milestones map[string][]int64 }
 // resolve looks up the names in a filter.
 func resolve(ctx context.Context, d *db.DB, in Area, list ...*Match) error {
 	for _, m := range list {
+		if m.Milestone == "" && (m.MilestoneID == "0" || strings.EqualFold(m.MilestoneID, None)) { // by ID or title, it is the same
+			m.Milestone, m.MilestoneID = None, ""
+		}
 		switch {
 		case len(m.Labels) > maxNames:
 			return errs.Invalid("A filter must have at most %d labels", maxNames)
@@ -181,7 +184,11 @@ func (m Match) sources(t Table, in Area, state State) (list []Candidates) {
 	list = append(list, m.named.Related(t, Assignees, m.AssigneeID, m.AssigneeUsernames)...)
 	if m.Reaction != "" && !strings.EqualFold(m.Reaction, None) {
 		key := `w.` + string(t) + `_id`
-		list = append(list, Candidates{{`SELECT DISTINCT ` + key + ` AS id FROM award_emoji w WHERE w.user_id = ? AND ` + key + ` IS NOT NULL`, []any{m.ReactionBy}}})
+		source := Range{`SELECT DISTINCT ` + key + ` AS id FROM award_emoji w WHERE w.user_id = ? AND ` + key + ` IS NOT NULL`, []any{m.ReactionBy}}
+		if !strings.EqualFold(m.Reaction, Any) {
+			source.Query, source.Args = source.Query+` AND w.name = ?`, append(source.Args, reactionName(m.Reaction))
+		}
+		list = append(list, Candidates{source})
 	}
 	if weight, err := strconv.ParseInt(m.Weight, 10, 64); t == Issues && in.Project != 0 && err == nil {
 		list = append(list, Candidates{in.Rows(t, ByWeight+`, i.id`, ByWeight+` = ?`, weight)})

@@ -169,12 +169,16 @@ func matchReaction(t Table, m Match, and func(cond string, args ...any)) {
 	case strings.EqualFold(m.Reaction, Any):
 		and(`i.id IN (`+own+`)`, m.ReactionBy)
 	default:
-		name := m.Reaction
-		if e := emoji.Find(name); e != nil {
-			name = e.Name
-		}
-		and(`i.id IN (`+own+` AND w.name = ?)`, m.ReactionBy, name)
+		and(`i.id IN (`+own+` AND w.name = ?)`, m.ReactionBy, reactionName(m.Reaction))
 	}
+}
+
+// reactionName returns the name under which a reaction is stored.
+func reactionName(given string) string {
+	if e := emoji.Find(given); e != nil {
+		return e.Name
+	}
+	return given
 }
 
 // milestoneMatch returns the condition on the milestone of issues.
