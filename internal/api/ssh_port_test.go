@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"svc/internal/app/apptest"
-	"svc/internal/config"
 )
 
 // TestSSHPort checks that clone URLs have the port that clients connect to.
@@ -13,6 +12,6 @@ func TestSSHPort(t *testing.T) {
 	for port, want := range map[int]string{22: "git@127.0.0.1:root/p.git", 2200: "ssh://git@127.0.0.1:2200/root/p.git"} {
 		apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 			s.Check(t, apptest.Call{Do: "POST /projects", As: apptest.RootToken, JSON: `{"name":"p"}`, Status: 201, Want: `{"ssh_url_to_repo":"` + want + `"}`})
-		}, apptest.SSH, func(c *config.Config) { c.SSHPort = port })
+		}, apptest.SSH, apptest.SSHPort(port))
 	}
 }

@@ -88,6 +88,9 @@ func Hosted(c *config.Config) { c.Hosted = true }
 // SSH enables Git over SSH, on a separate port.
 func SSH(c *config.Config) { c.SSHAddr = "127.0.0.1:0" }
 
+// SSHPort sets the port of SSH clone URLs.
+func SSHPort(port int) Option { return func(c *config.Config) { c.SSHPort = port } }
+
 // ServiceName sets the name of the service.
 func ServiceName(name string) Option { return func(c *config.Config) { c.ServiceName = name } }
 
