@@ -30,7 +30,7 @@ func idleRunners(b *testing.B, t *table) {
 		end := make(chan struct{})
 		var wg sync.WaitGroup
 		for range waitingRunners {
-			one := dialRunner(b, addr, r.token)
+			one := runnerAt(b, addr, r.token)
 			one.cursor = r.cursor
 			wg.Go(func() {
 				for {

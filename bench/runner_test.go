@@ -53,15 +53,26 @@ func (s site) newRunner(b testing.TB) *runner {
 	b.Helper()
 	var made struct{ Token string }
 	check(b, s.post("user/runners", `{"runner_type":"instance_type"}`, &made))
-	return dialRunner(b, s.addr, made.Token)
+	return runnerAt(b, s.addr, made.Token)
 }
 
-func dialRunner(b testing.TB, addr, token string) *runner {
-	b.Helper()
-	conn, err := net.Dial("tcp", addr)
-	check(b, err)
-	b.Cleanup(func() { conn.Close() })
-	return &runner{addr: addr, conn: conn, in: bufio.NewReader(conn), token: token}
+func runnerAt(b testing.TB, addr, token string) *runner {
+	r := &runner{addr: addr, token: token}
+	b.Cleanup(func() {
+		if r.conn != nil {
+			r.conn.Close()
+		}
+	})
+	return r
+}
+
+// dial connects to the server. The first request does, because the server closes a
+// connection on which none begins within ten seconds.
+func (r *runner) dial() (err error) {
+	if r.conn, err = net.Dial("tcp", r.addr); err == nil {
+		r.in = bufio.NewReader(r.conn)
+	}
+	return err
 }
 
 // job has the fields of a job that a runner needs.
@@ -76,6 +87,11 @@ func (r *runner) call(method, path, header string, body []byte, ok ...int) (*ans
 	r.out.Reset()
 	fmt.Fprintf(&r.out, "%s /api/v4/%s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n%s\r\n\r\n", method, path, r.addr, len(body), header)
 	r.out.Write(body)
+	if r.conn == nil {
+		if err := r.dial(); err != nil {
+			return nil, err
+		}
+	}
 	if _, err := r.conn.Write(r.out.Bytes()); err != nil {
 		return nil, err
 	}
