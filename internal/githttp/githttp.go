@@ -10,11 +10,13 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"svc/internal/actor"
 	"svc/internal/git"
 	"svc/internal/lfs"
+	"svc/internal/limit"
 	"svc/internal/project"
 	"svc/internal/repo"
 	"svc/internal/user"
@@ -48,10 +50,17 @@ type Jobs interface {
 }
 
 // Git is the HTTP handler for git requests.
-type Git struct{ Deps }
+type Git struct {
+	Deps
+	asks *limit.Share // for fetch requests that are written to files
+}
 
 // New returns the handler of git requests.
-func New(d Deps) *Git { return &Git{d} }
+func New(d Deps) *Git {
+	return &Git{d, limit.NewShare("large fetch requests", limit.ShareLimits{
+		Total: 32, Reserve: 16, PerUser: 8, PerAddress: 4, Wait: 5 * time.Second,
+	})}
+}
 
 // The git services.
 const (

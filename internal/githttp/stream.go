@@ -110,11 +110,11 @@ func (b *requestBody) Read(p []byte) (int, error) {
 }
 
 // maxInMemory is the maximum size of a fetch request in memory. A larger request is
-// written to a file.
+// written to a file, of which each client can have only a few at a time.
 const maxInMemory = 64 << 10
 
 // readAll reads the whole body. TooLarge if it exceeds its limit; Invalid if it
-// cannot be read.
+// cannot be read; Busy if there are too many large requests.
 func (x *exchange) readAll(b *requestBody) (io.ReadCloser, error) {
 	var head bytes.Buffer
 	n, err := head.ReadFrom(io.LimitReader(b, maxInMemory))
@@ -124,10 +124,16 @@ func (x *exchange) readAll(b *requestBody) (io.ReadCloser, error) {
 	if n < maxInMemory {
 		return io.NopCloser(&head), nil
 	}
-	f, err := os.CreateTemp(x.TempDir, "fetch-*")
+	release, err := x.asks.Acquire(x.r.Context())
 	if err != nil {
+		return nil, err
+	}
+	file, err := os.CreateTemp(x.TempDir, "fetch-*")
+	if err != nil {
+		release()
 		return nil, fmt.Errorf("hold a request: %w", err)
 	}
+	f := heldFile{file, release}
 	if err := os.Remove(f.Name()); err != nil { // the file exists until it is closed
 		return nil, errors.Join(fmt.Errorf("hold a request: %w", err), f.Close())
 	}
@@ -142,6 +148,18 @@ func (x *exchange) readAll(b *requestBody) (io.ReadCloser, error) {
 		return nil, errors.Join(fmt.Errorf("hold a request: %w", err), f.Close())
 	}
 	return &longRequest{io.MultiReader(&head, f), f}, nil
+}
+
+// heldFile is a file with its slot.
+type heldFile struct {
+	*os.File
+	release func()
+}
+
+// Close closes the file and frees the slot.
+func (f heldFile) Close() error {
+	defer f.release()
+	return f.File.Close()
 }
 
 // keptError is a reader that stores its read error.
