@@ -53,7 +53,7 @@ type restore struct {
 	blobs  blob.Store
 	git    *git.Engine
 	db     *db.DB
-	filled bool // the database has been filled
+	filled bool // the database was empty, and may have been filled since
 }
 
 func (r *restore) run(ctx context.Context) (err error) {
@@ -246,6 +246,10 @@ func (r *restore) unbundle(ctx context.Context, inBucket bool) error {
 
 // rows fills the database, and takes over the logs of running jobs.
 func (r *restore) rows(ctx context.Context) error {
+	if err := r.db.Empty(ctx); err != nil {
+		return err
+	}
+	r.filled = true
 	err := r.db.Load(ctx, db.DumpVersion{Newest: r.in.Manifest.Schema, Pending: r.in.Manifest.PendingMigrations}, func(put func(db.DumpTable) error) error {
 		return r.in.Each(backupRows, func(e backup.Entry, in io.Reader) error {
 			table, ok := strings.CutSuffix(e.Name, ".ndjson.gz")
@@ -267,7 +271,6 @@ func (r *restore) rows(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.filled = true
 	return joblog.TakeOver(ctx, r.db, filepath.Join(r.cfg.DataDir, logFiles))
 }
 
@@ -301,7 +304,8 @@ func (r *restore) close() error {
 	return errors.Join(faults...)
 }
 
-// undo removes the restored data. The marker file is removed last.
+// undo removes the restored data. The marker file is removed last, and only if nothing
+// else remains: no server may start on a part of the backup.
 func (r *restore) undo(ctx context.Context) error {
 	var faults []error
 	if r.db != nil && r.filled {
@@ -316,7 +320,11 @@ func (r *restore) undo(ctx context.Context) error {
 		}
 	}
 	faults = append(faults, r.close())
-	for _, p := range slices.Backward(r.places) {
+	for i, p := range slices.Backward(r.places) {
+		if i == 0 && errors.Join(faults...) != nil {
+			faults = append(faults, p.clearDir(p.root, filepath.Join(p.root, restoring)))
+			continue
+		}
 		faults = append(faults, p.clear(restoring))
 	}
 	if err := errors.Join(faults...); err != nil {
