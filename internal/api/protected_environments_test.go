@@ -252,3 +252,58 @@ func TestChangeProtectedEnvironments(t *testing.T) {
 		}
 	})
 }
+
+// TestProtectedEnvironmentsOfTriggerJobs checks that trigger jobs obey the protection
+// of their environment, whose variables they can pass on.
+func TestProtectedEnvironmentsOfTriggerJobs(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		w := newNamedJobs(t, s, "")
+		id, dev := s.User(t, "dev")
+		member(t, s, w.owner, w.project, id, 30)
+		protection := w.bench.at("/protected_environments")
+		s.Table(t, []apptest.Call{
+			{Do: w.at("POST", "/variables"), As: w.owner, JSON: `{"key":"TOKEN","value":"of-production","environment_scope":"production"}`, Status: 201},
+			{Do: "POST " + protection, As: w.owner, JSON: `{"name":"production","deploy_access_levels":[{"access_level":40}]}`, Status: 201},
+		})
+		maintainer := w.owner
+		w.owner = dev
+		p := w.push("main", "one", map[string]string{
+			".gitlab-ci.yml": "up: {environment: production, variables: {PASSED: $TOKEN}, trigger: {include: [{local: child.yml}]}}\n",
+			"child.yml":      "inner: {script: [x]}\n",
+		})
+		w.see(p, "failed | up:failed")
+		s.Table(t, []apptest.Call{
+			{Do: w.at("GET", "/pipelines/%d/bridges", p), As: dev, Status: 200, Want: `[{"failure_reason":"protected_environment_failure","downstream_pipeline":null}]`},
+			{Do: w.at("GET", "/pipelines?source=parent_pipeline"), As: dev, Status: 200, Want: `[]`},
+			{Do: w.at("GET", "/deployments"), As: dev, Status: 200, Want: `[{"status":"failed"}]`},
+		})
+		w.owner = maintainer
+		q := w.push("main", "two", map[string]string{"x": "1"})
+		w.see(q, "success | up:success")
+		var children []struct{ ID int64 }
+		s.Check(t, apptest.Call{Do: w.at("GET", "/pipelines?source=parent_pipeline"), As: w.owner, Status: 200}).JSON(t, &children)
+		if len(children) != 1 {
+			t.Fatalf("%d child pipelines", len(children))
+		}
+		s.Table(t, []apptest.Call{
+			{Do: w.at("GET", "/pipelines/%d/variables", children[0].ID), As: w.owner, Status: 200, Want: `[{"key":"PASSED","value":"of-production"}]`},
+			{Do: w.at("GET", "/deployments?status=success"), As: w.owner, Status: 200, Want: `[{"environment":{"name":"production"}}]`},
+			{Do: "PUT " + protection + "/production", As: w.owner, JSON: `{"approval_rules":[{"access_level":30}]}`, Status: 200},
+		})
+		r := w.push("main", "three", map[string]string{"y": "1"})
+		w.see(r, "manual | up:manual")
+		var blocked []struct{ ID int64 }
+		s.Check(t, apptest.Call{Do: w.at("GET", "/deployments?status=blocked"), As: w.owner, Status: 200}).JSON(t, &blocked)
+		if len(blocked) != 1 {
+			t.Fatalf("%d deployments are blocked", len(blocked))
+		}
+		var bridges []struct{ ID int64 }
+		s.Check(t, apptest.Call{Do: w.at("GET", "/pipelines/%d/bridges", r), As: w.owner, Status: 200, Want: `[{"downstream_pipeline":null}]`}).JSON(t, &bridges)
+		w.act(bridges[0].ID, "play", 403, "")
+		s.Check(t, apptest.Call{Do: w.at("POST", "/deployments/%d/approval", blocked[0].ID), As: dev, JSON: `{"status":"approved"}`, Status: 201})
+		w.act(bridges[0].ID, "play", 200, "")
+		w.settled()
+		w.see(r, "success | up:success")
+	})
+}

@@ -46,7 +46,7 @@ func (j *Job) environmentName() string {
 
 // workGate fails a pending job whose user may not deploy to its environment, and
 // makes a job wait for the approvals that its deployment needs. Any other pending
-// job waits for a runner.
+// job is queued.
 func (s *Service) workGate(ctx context.Context, w gateWork) error {
 	j, err := findAnyJob(ctx, s.DB, w.JobID)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *Service) workGate(ctx context.Context, w gateWork) error {
 		case gate.Waiting && j.deploys():
 			return s.blockJob(ctx, tx, j)
 		}
-		return s.queueChecked(ctx, tx, j.ID)
+		return s.queueAllowed(ctx, tx, j.ID, j.Bridge)
 	})
 }
 

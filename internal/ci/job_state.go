@@ -241,42 +241,42 @@ func (s *Service) entered(ctx context.Context, tx *db.Tx, jobID int64, to flow.S
 	return to, nil
 }
 
-// queueJob adds a pending job to the job queue. A bridge needs no runner: a
-// background job runs it.
+// queueJob queues a pending job, after the checks of its environment.
 func (s *Service) queueJob(ctx context.Context, tx *db.Tx, jobID int64) error {
 	bridge, deploys, err := kindOf(ctx, tx, jobID)
 	if err != nil {
 		return err
 	}
+	if !deploys {
+		return s.addToQueue(ctx, tx, jobID, bridge)
+	}
+	protected, err := deployment.IsProtected(ctx, tx, jobID)
+	if err != nil {
+		return err
+	}
+	if protected {
+		return s.Queue.Add(ctx, tx, gateWork{JobID: jobID}, queue.In(lane))
+	}
+	return s.queueAllowed(ctx, tx, jobID, bridge)
+}
+
+// queueAllowed queues a job that may use its environment.
+func (s *Service) queueAllowed(ctx context.Context, tx *db.Tx, jobID int64, bridge bool) error {
+	outdated, err := deployment.IsOutdated(ctx, tx, jobID)
+	if err != nil {
+		return err
+	}
+	if outdated { // workOutdated checks whether the project allows it
+		return s.Queue.Add(ctx, tx, outdatedWork{JobID: jobID}, queue.In(lane))
+	}
+	return s.addToQueue(ctx, tx, jobID, bridge)
+}
+
+// addToQueue adds a job to the job queue. A bridge needs no runner: a background job
+// runs it.
+func (s *Service) addToQueue(ctx context.Context, tx *db.Tx, jobID int64, bridge bool) error {
 	if bridge {
 		return s.Queue.Add(ctx, tx, bridgeWork{JobID: jobID}, queue.In(lane))
-	}
-	if deploys {
-		protected, err := deployment.IsProtected(ctx, tx, jobID)
-		if err != nil {
-			return err
-		}
-		if protected {
-			return s.Queue.Add(ctx, tx, gateWork{JobID: jobID}, queue.In(lane))
-		}
-	}
-	return s.queueAllowed(ctx, tx, jobID, deploys)
-}
-
-// queueChecked queues a job that may deploy to its protected environment.
-func (s *Service) queueChecked(ctx context.Context, tx *db.Tx, jobID int64) error {
-	return s.queueAllowed(ctx, tx, jobID, true)
-}
-
-func (s *Service) queueAllowed(ctx context.Context, tx *db.Tx, jobID int64, deploys bool) error {
-	if deploys {
-		outdated, err := deployment.IsOutdated(ctx, tx, jobID)
-		if err != nil {
-			return err
-		}
-		if outdated { // workOutdated checks whether the project allows it
-			return s.Queue.Add(ctx, tx, outdatedWork{JobID: jobID}, queue.In(lane))
-		}
 	}
 	return s.JobQueue.Add(ctx, tx, jobID)
 }

@@ -145,7 +145,7 @@ func (s *Service) fillJobs(ctx context.Context, by actor.Actor, list []*Job, kno
 func (s *Service) fillBlocked(ctx context.Context, list []*Job) error {
 	var manual []int64
 	for _, j := range list {
-		if j.Status == flow.Manual && !j.Bridge {
+		if j.Status == flow.Manual {
 			manual = append(manual, j.ID)
 		}
 	}

@@ -21,7 +21,7 @@ type outdatedWork struct {
 func (outdatedWork) Kind() string { return "ci_outdated" }
 
 // workOutdated fails an outdated deployment job if the project prevents outdated
-// deployments. Otherwise the job waits for a runner.
+// deployments. Otherwise the job is queued.
 func (s *Service) workOutdated(ctx context.Context, w outdatedWork) error {
 	j, err := findAnyJob(ctx, s.DB, w.JobID)
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *Service) workOutdated(ctx context.Context, w outdatedWork) error {
 		if outdated && p.Settings.CIForwardDeploymentEnabled {
 			return s.finishJob(ctx, tx, j, End{Status: flow.Failed, Reason: UnmetPrerequisites})
 		}
-		return s.JobQueue.Add(ctx, tx, j.ID)
+		return s.addToQueue(ctx, tx, j.ID, j.Bridge)
 	})
 }
 
