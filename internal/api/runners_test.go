@@ -117,6 +117,38 @@ func TestRunners(t *testing.T) {
 	})
 }
 
+// TestRunnerJobsOfOtherProjects checks that a Maintainer of one project of a runner
+// does not see the jobs of its other projects.
+func TestRunnerJobsOfOtherProjects(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		b := newBench(t, s, "a: {script: [x]}")
+		other := b.newProject("secret", "hidden: {script: [x]}")
+		bobID, bob := s.User(t, "bob")
+		member(t, s, b.owner, b.project, bobID, 40)
+		runner := newRunner(t, s, b.owner, fmt.Sprintf(`{"runner_type":"project_type","project_id":%d}`, b.project))
+		var list []struct{ ID int64 }
+		s.Check(t, apptest.Call{Do: "GET /runners", As: b.owner, Status: 200}).JSON(t, &list)
+		if len(list) != 1 {
+			t.Fatalf("%d runners", len(list))
+		}
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/runners", other), As: b.owner, JSON: fmt.Sprintf(`{"runner_id":%d}`, list[0].ID), Status: 201})
+		b.pipeline(b.project)
+		b.pipeline(other)
+		b.take(runner, 201, "")
+		b.take(runner, 201, "")
+		jobs := fmt.Sprintf("GET /runners/%d/jobs", list[0].ID)
+		s.Table(t, []apptest.Call{
+			{Name: "owner of both", Do: jobs, As: b.owner, Status: 200, Want: `[{},{}]`, WantHeader: map[string]string{"X-Total": "2"}},
+			{Name: "administrator", Do: jobs, As: root, Status: 200, Want: `[{},{}]`},
+			{Name: "maintainer of one", Do: jobs, As: bob, Status: 200, Want: `[{"name":"a"}]`, WantHeader: map[string]string{"X-Total": "1"}, Not: []string{"hidden"}},
+			{Name: "by page", Do: jobs + "?per_page=1&page=2", As: bob, Status: 200, Want: `[]`},
+		})
+		member(t, s, b.owner, other, bobID, 20)
+		s.Check(t, apptest.Call{Name: "reporter of the other", Do: jobs, As: bob, Status: 200, Want: `[{},{}]`})
+	})
+}
+
 func TestRegistrationTokens(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

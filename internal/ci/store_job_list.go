@@ -111,8 +111,18 @@ func listPipelineJobs(ctx context.Context, d *db.DB, pipelineID int64, f JobFilt
 	}, p)
 }
 
-func listRunnerJobs(ctx context.Context, d *db.DB, runnerID int64, f RunnerJobFilter, p db.Paging) (db.Page[*Job], error) {
-	var w db.Where
+// jobsOfMember selects the jobs j of projects in which the actor has at least the
+// Reporter role; all for administrators and auditors.
+func (s *Service) jobsOfMember(by actor.Actor) (w db.Where) {
+	if by.Admin || by.Auditor {
+		return w
+	}
+	member, args := s.Projects.MemberProjects(by, project.Reporter)
+	w.And("j.project_id IN (SELECT p.id FROM projects p WHERE "+member+")", args...)
+	return w
+}
+
+func listRunnerJobs(ctx context.Context, d *db.DB, runnerID int64, w db.Where, f RunnerJobFilter, p db.Paging) (db.Page[*Job], error) {
 	w.And("j.runner_id = ?", runnerID)
 	if f.Status != "" {
 		w.And("j.status = ?", f.Status)
