@@ -1,10 +1,15 @@
 package api_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"svc/internal/app/apptest"
+	"svc/internal/db"
+	"svc/internal/git"
+	"svc/internal/project"
+	"svc/internal/repo"
 )
 
 func TestPipelineStages(t *testing.T) {
@@ -193,6 +198,30 @@ b: {script: [x]}
 			{Do: w.at("DELETE", "/pipelines/%d", first), As: w.owner, Status: 204},
 			{Do: w.at("GET", "/pipelines/%d", first), As: w.owner, Status: 404, Want: `{"message":"404 Pipeline Not Found"}`},
 		})
+	})
+}
+
+// TestLatePush checks that a push that is processed after a newer one does not
+// cancel the pipeline of the newer one.
+func TestLatePush(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		w := newNamedJobs(t, s, "")
+		w.push("main", "one", map[string]string{".gitlab-ci.yml": "a: {script: [x]}"})
+		old := w.sha("main")
+		latest := w.push("main", "two", map[string]string{"x": "1"})
+		by := actorOf(t, s, w.owner)
+		p, err := s.Projects.Get(t.Context(), by, project.RefTo(w.project))
+		if err != nil {
+			t.Fatal(err)
+		}
+		late := repo.Push{Project: p, By: by, Changes: []repo.Change{{Ref: git.Heads + "main", Old: git.ZeroOID, New: git.OID(old)}}}
+		if err := s.DB.Tx(t.Context(), func(tx *db.Tx) error { return s.CI.Pushed(t.Context(), tx, late) }); err != nil {
+			t.Fatal(err)
+		}
+		w.settled()
+		s.Check(t, apptest.Call{Do: w.at("GET", "/pipelines?status=pending"), As: w.owner, Status: 200, Want: fmt.Sprintf(`[{"sha":%q},{"id":%d}]`, old, latest)})
+		w.see(latest, "pending | a:pending")
 	})
 }
 

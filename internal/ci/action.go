@@ -285,7 +285,7 @@ func (p *Pipeline) Retryable() bool { return p.YAMLErrors == "" }
 // users who may cancel them. NotFound.
 func (s *Service) CancelPipeline(ctx context.Context, by actor.Actor, in project.Ref, id int64) (*project.Project, *Pipeline, error) {
 	proj, p, err := s.actOnPipeline(ctx, by, in, id, func(tx *db.Tx, p *Pipeline) error {
-		return s.cancelJobs(ctx, tx, p, func(*Job) bool { return true })
+		return s.cancelJobs(ctx, tx, p, anyJob)
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("cancel pipeline %d: %w", id, err)

@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 
+	"svc/internal/actor"
 	"svc/internal/ci/flow"
 	"svc/internal/ci/runners"
 	"svc/internal/db"
+	"svc/internal/git"
+	"svc/internal/project"
 )
 
 // cancelJob cancels a job that has not ended. Without force, a runner that
@@ -73,10 +76,15 @@ type cancelWork struct {
 func (cancelWork) Kind() string { return "ci_cancel" }
 
 func (s *Service) workCancel(ctx context.Context, w cancelWork) error {
-	return s.cancelPipeline(ctx, w.PipelineID, func(*Job) bool { return true })
+	return s.inPipeline(ctx, w.PipelineID, func(tx *db.Tx, p *Pipeline) error { return s.cancelJobs(ctx, tx, p, anyJob) })
 }
 
-func (s *Service) cancelPipeline(ctx context.Context, id int64, which func(*Job) bool) error {
+// anyJob selects all jobs.
+func anyJob(*Job) bool { return true }
+
+// inPipeline runs do, which cancels jobs, under the lock of a pipeline and advances
+// the pipeline.
+func (s *Service) inPipeline(ctx context.Context, id int64, do func(*db.Tx, *Pipeline) error) error {
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := tx.Lock(ctx, "pipelines", id); err != nil {
 			return err
@@ -85,7 +93,7 @@ func (s *Service) cancelPipeline(ctx context.Context, id int64, which func(*Job)
 		if err != nil {
 			return err
 		}
-		if err := s.cancelJobs(ctx, tx, p, which); err != nil {
+		if err := do(tx, p); err != nil {
 			return err
 		}
 		_, err = s.advance(ctx, tx, id)
@@ -111,32 +119,56 @@ func (s *Service) cancelRedundant(ctx context.Context, w redundantWork) error {
 	if err != nil {
 		return err
 	}
-	older, err := findRedundant(ctx, s.DB, p)
+	head, err := s.headOf(ctx, p)
+	if err != nil {
+		return fmt.Errorf("head of pipeline %d: %w", p.ID, err)
+	}
+	older, err := findRedundant(ctx, s.DB, p, head)
 	if err != nil {
 		return fmt.Errorf("find pipelines before %d: %w", p.ID, err)
 	}
 	for _, o := range older {
-		if err := s.cancelIfRedundant(ctx, o); err != nil {
+		if err := s.cancelIfRedundant(ctx, o.ID); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// headOf returns the commit that the ref of a pipeline refers to now; empty if the
+// ref was deleted.
+func (s *Service) headOf(ctx context.Context, p *Pipeline) (string, error) {
+	src, err := s.Repos.Source(ctx, actor.System(), project.RefTo(p.ProjectID))
+	if err != nil {
+		return "", ignoreRefusal(err)
+	}
+	name := git.Heads + p.branch()
+	if p.Tag {
+		name = git.Tags + p.Ref
+	}
+	ref, err := src.Find(ctx, name)
+	if err != nil {
+		return "", ignoreNotFound(err)
+	}
+	return string(ref.Commit), nil
+}
+
 // cancelIfRedundant cancels a pipeline that is replaced by a newer one, as far
 // as its AutoCancel allows.
-func (s *Service) cancelIfRedundant(ctx context.Context, p *Pipeline) error {
-	if p.AutoCancel == Interruptible {
-		return s.cancelPipeline(ctx, p.ID, func(j *Job) bool { return j.Interruptible })
-	}
-	jobs, err := findPipelineJobs(ctx, s.DB, p.ID)
-	if err != nil {
-		return err
-	}
-	for _, j := range jobs {
-		if j.StartedAt != nil && !j.Interruptible {
-			return nil // a job that is not interruptible has started
+func (s *Service) cancelIfRedundant(ctx context.Context, id int64) error {
+	return s.inPipeline(ctx, id, func(tx *db.Tx, p *Pipeline) error {
+		if p.AutoCancel == Interruptible {
+			return s.cancelJobs(ctx, tx, p, func(j *Job) bool { return j.Interruptible })
 		}
-	}
-	return s.cancelPipeline(ctx, p.ID, func(*Job) bool { return true })
+		jobs, err := findPipelineJobs(ctx, tx, p.ID)
+		if err != nil {
+			return err
+		}
+		for _, j := range jobs {
+			if j.StartedAt != nil && !j.Interruptible {
+				return nil // a job that is not interruptible has started
+			}
+		}
+		return s.cancelJobs(ctx, tx, p, anyJob)
+	})
 }

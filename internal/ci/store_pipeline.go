@@ -170,14 +170,15 @@ func findActiveChildren(ctx context.Context, q db.Q, id int64) ([]int64, error) 
 }
 
 // findRedundant returns the older pipelines of the same ref that a pipeline may
-// cancel.
-func findRedundant(ctx context.Context, q db.Q, p *Pipeline) ([]*Pipeline, error) {
+// cancel. Those of the head of the ref remain: pushes can be processed in another
+// order, so that the pipeline of the head is not always the newest.
+func findRedundant(ctx context.Context, q db.Q, p *Pipeline, head string) ([]*Pipeline, error) {
 	return db.All(ctx, q, scanPipeline, `
-		SELECT `+pipelineColumns+` FROM pipelines p WHERE p.ref = ? AND p.tag = ? AND p.sha <> ?
+		SELECT `+pipelineColumns+` FROM pipelines p WHERE p.ref = ? AND p.tag = ? AND p.sha NOT IN (?, ?)
 			AND NOT p.child AND p.auto_cancel <> 'none' AND p.source NOT IN ('schedule', 'external')
 			AND p.id IN (SELECT l.id FROM pipelines l WHERE l.project_id = ? AND l.id < ?
 				AND l.status IN ('created', 'waiting_for_resource', 'pending', 'running', 'manual', 'scheduled'))
-		ORDER BY p.id DESC LIMIT 100`, p.Ref, p.Tag, p.SHA, p.ProjectID, p.ID)
+		ORDER BY p.id DESC LIMIT 100`, p.Ref, p.Tag, p.SHA, head, p.ProjectID, p.ID)
 }
 
 // findFinishedBefore returns pipelines that were created and ended before a
