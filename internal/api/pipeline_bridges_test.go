@@ -251,6 +251,54 @@ last: {stage: two, script: [x]}
 	})
 }
 
+// TestCanceledTriggerJob checks that a trigger job that a user canceled stays canceled
+// while its downstream pipeline goes on.
+func TestCanceledTriggerJob(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		w := newNamedJobs(t, s, "")
+		w.newProject("lib", "stages: [a, b]\nfirst: {stage: a, script: [x]}\nsecond: {stage: b, script: [x]}\n")
+		p := w.push("main", "one", map[string]string{".gitlab-ci.yml": `
+stages: [one, two]
+bound: {stage: one, trigger: {project: alice/lib, branch: main, strategy: depend}}
+last: {stage: two, script: [x]}
+`})
+		var bridges []struct{ ID int64 }
+		s.Check(t, apptest.Call{Do: w.at("GET", "/pipelines/%d/bridges", p), As: w.owner, Status: 200, Want: `[{"status":"running"}]`}).JSON(t, &bridges)
+		w.act(bridges[0].ID, "cancel", 201, `{"status":"canceled"}`)
+		for _, name := range []string{"first", "second"} {
+			w.end("success", "", name)
+			w.see(p, "canceled | bound:canceled last:skipped")
+		}
+	})
+}
+
+// TestRetryInGrandchild checks that all trigger jobs above a retried job run again.
+func TestRetryInGrandchild(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		w := newNamedJobs(t, s, "")
+		p := w.push("main", "one", map[string]string{
+			".gitlab-ci.yml": "outer: {trigger: {include: child.yml, strategy: depend}}\nlast: {stage: deploy, script: [x]}\n",
+			"child.yml":      "inner: {trigger: {include: grandchild.yml, strategy: depend}}\n",
+			"grandchild.yml": "leaf: {script: [x]}\n",
+		})
+		var list []struct{ ID int64 }
+		s.Check(t, apptest.Call{Do: w.at("GET", "/pipelines?source=parent_pipeline"), As: w.owner, Status: 200}).JSON(t, &list)
+		if len(list) != 2 {
+			t.Fatalf("%d child pipelines", len(list))
+		}
+		w.end("failed", "", "leaf")
+		w.see(p, "failed | last:skipped outer:failed")
+		w.act(w.job(list[0].ID, "leaf"), "retry", 201, "")
+		w.settled()
+		w.see(list[1].ID, "running | inner:running")
+		w.see(p, "running | last:created outer:running")
+		w.end("success", "", "leaf")
+		w.see(p, "running | last:pending outer:success")
+	})
+}
+
 // TestMirrorPipeline checks a job that shows the state of the latest pipeline of
 // another project.
 func TestMirrorPipeline(t *testing.T) {

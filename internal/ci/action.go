@@ -121,7 +121,14 @@ func (s *Service) Retry(ctx context.Context, by actor.Actor, in project.Ref, id 
 		if err != nil {
 			return nil, err
 		}
-		return again, s.reopen(ctx, tx, again)
+		if err := s.reopen(ctx, tx, again); err != nil {
+			return nil, err
+		}
+		p, err := findAnyPipeline(ctx, tx, j.PipelineID)
+		if err != nil {
+			return nil, err
+		}
+		return again, s.resumeUpstream(ctx, tx, p)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("retry job %d: %w", id, err)
@@ -268,7 +275,7 @@ func (s *Service) RetryPipeline(ctx context.Context, by actor.Actor, in project.
 				}
 			}
 		}
-		return nil
+		return s.resumeUpstream(ctx, tx, p)
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("retry pipeline %d: %w", id, err)

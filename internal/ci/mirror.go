@@ -9,6 +9,7 @@ import (
 	"svc/internal/ci/flow"
 	"svc/internal/db"
 	"svc/internal/project"
+	"svc/internal/queue"
 )
 
 // mirrorWork is the background job that copies the state of a downstream pipeline
@@ -16,6 +17,9 @@ import (
 type mirrorWork struct {
 	JobID int64 `json:"job_id"`
 	Gone  bool  `json:"gone,omitempty"`
+	// Resume means that jobs of the downstream pipeline were retried: a job that
+	// ended with the pipeline runs again.
+	Resume bool `json:"resume,omitempty"`
 }
 
 // Kind implements queue.Work.
@@ -24,6 +28,11 @@ func (mirrorWork) Kind() string { return "ci_mirror" }
 func (s *Service) mirror(ctx context.Context, w mirrorWork) error {
 	if w.Gone {
 		return ignoreNotFound(s.endBridge(ctx, w.JobID, End{Status: flow.Failed, Reason: UnknownFailure}))
+	}
+	if w.Resume {
+		if err := s.resumeBridge(ctx, w.JobID); err != nil {
+			return ignoreNotFound(err)
+		}
 	}
 	return ignoreNotFound(s.followBridge(ctx, w.JobID))
 }
@@ -39,13 +48,7 @@ func (s *Service) followBridge(ctx context.Context, id int64) error {
 	if err != nil {
 		return err
 	}
-	depends := j.Options.MirrorPipeline != "" || j.Options.Trigger != nil && j.Options.Trigger.Strategy != ""
 	switch {
-	case j.Status == flow.Failed, j.Status == flow.Canceled:
-		if depends && down != nil && !down.Status.Done() {
-			return s.resumeBridge(ctx, id)
-		}
-		return nil
 	case j.Status != flow.Pending && j.Status != flow.Running:
 		return nil
 	case down == nil && j.Options.MirrorPipeline != "":
@@ -54,7 +57,7 @@ func (s *Service) followBridge(ctx context.Context, id int64) error {
 		return nil // not created yet
 	case down.YAMLErrors != "":
 		return s.endBridge(ctx, id, End{Status: flow.Failed, Reason: UnknownFailure})
-	case !depends, down.Status == flow.Success:
+	case !j.depends(), down.Status == flow.Success:
 		return s.endBridge(ctx, id, End{Status: flow.Success})
 	case down.Status == flow.Canceled:
 		return s.endBridge(ctx, id, End{Status: flow.Canceled})
@@ -76,12 +79,31 @@ func (s *Service) followBridge(ctx context.Context, id int64) error {
 	return nil
 }
 
-// resumeBridge sets a trigger job that failed or was canceled with its pipeline
-// back to running, because jobs of the pipeline were retried. Jobs that were
-// skipped because of it wait again.
+// depends reports whether a bridge gets the status of its downstream pipeline.
+func (j *Job) depends() bool {
+	return j.Options.MirrorPipeline != "" || j.Options.Trigger != nil && j.Options.Trigger.Strategy != ""
+}
+
+// resumeUpstream resumes the trigger job of a pipeline after jobs of the pipeline
+// were retried.
+func (s *Service) resumeUpstream(ctx context.Context, tx *db.Tx, p *Pipeline) error {
+	if p.ParentJobID == nil {
+		return nil
+	}
+	return s.Queue.Add(ctx, tx, mirrorWork{JobID: *p.ParentJobID, Resume: true}, queue.Unique())
+}
+
+// resumeBridge sets a trigger job that failed or was canceled back to running,
+// because jobs of its pipeline were retried. Jobs that were skipped because of it
+// wait again. Other changes of the pipeline do not resume it: a user may have
+// canceled only the trigger job.
 func (s *Service) resumeBridge(ctx context.Context, id int64) error {
+	made, err := findDownstream(ctx, s.DB, []int64{id})
+	if err != nil || made[id] == nil || made[id].Status.Done() {
+		return err
+	}
 	return s.sweepJob(ctx, id, func(ctx context.Context, tx *db.Tx, j *Job) error {
-		if j.Retried || !flow.Can(j.Status, flow.Running) {
+		if j.Retried || !j.depends() || j.Status != flow.Failed && j.Status != flow.Canceled {
 			return nil
 		}
 		if err := setResumed(ctx, tx, j, s.Now()); err != nil {
@@ -90,8 +112,11 @@ func (s *Service) resumeBridge(ctx context.Context, id int64) error {
 		if err := s.reopen(ctx, tx, j); err != nil {
 			return err
 		}
-		_, err := s.advance(ctx, tx, j.PipelineID)
-		return err
+		p, err := s.advance(ctx, tx, j.PipelineID)
+		if err != nil {
+			return err
+		}
+		return s.resumeUpstream(ctx, tx, p)
 	})
 }
 
