@@ -166,6 +166,46 @@ stuck: {script: [x], tags: [nobody]}
 	})
 }
 
+// TestCancelingJobs checks that a canceled job whose runner goes on without an end
+// gives up its token and its resource group: on request, and after an hour.
+func TestCancelingJobs(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		w := newNamedJobs(t, s, "")
+		p := w.push("main", "first", map[string]string{".gitlab-ci.yml": "a: {script: [x], parallel: 3, resource_group: box}\n"})
+		cancel := func() *assigned {
+			t.Helper()
+			j := w.take(w.runner, 201, `,"info":{"features":{"cancel_gracefully":true}}`)
+			if j == nil {
+				t.FailNow()
+			}
+			w.act(j.ID, "cancel", 201, `{"status":"canceled"}`)
+			w.patch(j, 0, "tidy up\n", 202)
+			w.settled()
+			w.take(w.runner, 204, "") // the resource group is in use
+			return j
+		}
+		j := cancel()
+		w.act(j.ID, "cancel", 201, `{"status":"canceled"}`)
+		w.patch(j, 8, "more\n", 202)
+		w.act(j.ID, "cancel?force=true", 201, `{"status":"canceled"}`)
+		w.patch(j, 13, "more\n", 403)
+		w.settled()
+
+		j = cancel()
+		for i := range 6 {
+			s.Clock.Move(9 * time.Minute)
+			w.sweep()
+			w.patch(j, 8+5*i, "more\n", 202)
+		}
+		s.Clock.Move(9 * time.Minute)
+		w.sweep()
+		w.patch(j, 38, "more\n", 403)
+		w.run()
+		s.Check(t, apptest.Call{Do: w.at("GET", "/pipelines/%d/jobs?scope[]=running", p), As: w.owner, Status: 200, Want: `[{}]`})
+	})
+}
+
 func TestLint(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

@@ -81,14 +81,17 @@ func (s *Service) actOnJob(ctx context.Context, by actor.Actor, proj *project.Pr
 
 // Cancel cancels a job, for Developers and above who may run pipelines on its
 // ref. A finished job is not changed. With force it does not wait for the
-// runner to run the after_script. NotFound.
+// runner to run the after_script, also if the job was canceled before. NotFound.
 func (s *Service) Cancel(ctx context.Context, by actor.Actor, in project.Ref, id int64, force bool) (*Job, error) {
 	proj, err := s.control(ctx, by, in)
 	if err != nil {
 		return nil, err
 	}
 	j, err := s.actOnJob(ctx, by, proj, id, func(tx *db.Tx, j *Job) (*Job, error) {
-		if j.Status.Done() {
+		switch {
+		case j.Canceling && force:
+			return j, s.settleCanceled(ctx, tx, j, End{})
+		case j.Status.Done():
 			return j, nil
 		}
 		return j, s.cancelJob(ctx, tx, j, force)

@@ -14,7 +14,7 @@ const (
 	scheduledBefore sweepCondition = `status = 'scheduled' AND scheduled_at <= ?`
 	claimedBefore   sweepCondition = `claimed_at IS NOT NULL AND claimed_at <= ?`
 	runningSilent   sweepCondition = `status = 'running' AND NOT bridge AND heard_at <= ?`
-	cancelingSilent sweepCondition = `canceling AND heard_at <= ?`
+	cancelingSince  sweepCondition = `canceling AND finished_at <= ?`
 	overdue         sweepCondition = `status = 'running' AND NOT bridge AND started_at + timeout * 1000000 <= ?`
 )
 

@@ -21,6 +21,9 @@ const (
 	stuckTime = 24 * time.Hour
 	// silenceTime is how long a job may run without contact with its runner.
 	silenceTime = time.Hour
+	// cancelTime is how long the runner of a canceled job may take to finish it. The
+	// job keeps its token and its resource group for so long.
+	cancelTime = time.Hour
 	// sweepSize is the maximum number of jobs per query.
 	sweepSize = 100
 )
@@ -35,7 +38,7 @@ func (s *Service) Sweep(ctx context.Context) error {
 		s.sweepJobs(ctx, scheduledBefore, now, s.startDelayed),
 		s.sweepJobs(ctx, claimedBefore, now.Add(-claimTime), s.giveBack),
 		s.sweepJobs(ctx, runningSilent, now.Add(-silenceTime), s.endSilent),
-		s.sweepJobs(ctx, cancelingSilent, now.Add(-silenceTime), s.endSilent),
+		s.sweepJobs(ctx, cancelingSince, now.Add(-cancelTime), s.endCanceling),
 		s.sweepOverdue(ctx, now),
 		s.sweepStuck(ctx, now),
 		s.sweepTurns(ctx),
@@ -105,10 +108,19 @@ func (s *Service) giveBack(ctx context.Context, tx *db.Tx, j *Job) error {
 
 // endSilent fails a job after too long without contact with its runner.
 func (s *Service) endSilent(ctx context.Context, tx *db.Tx, j *Job) error {
-	if j.Bridge || j.HeardAt == nil || j.HeardAt.After(s.Now().Add(-silenceTime)) || j.Status != flow.Running && !j.Canceling {
+	if j.Bridge || j.HeardAt == nil || j.HeardAt.After(s.Now().Add(-silenceTime)) || j.Status != flow.Running {
 		return nil
 	}
 	return s.finishJob(ctx, tx, j, End{Status: flow.Failed, Reason: StuckFailure})
+}
+
+// endCanceling ends a canceled job whose runner did not finish it in time, whether
+// or not the runner is in contact.
+func (s *Service) endCanceling(ctx context.Context, tx *db.Tx, j *Job) error {
+	if !j.Canceling || j.FinishedAt == nil || j.FinishedAt.After(s.Now().Add(-cancelTime)) {
+		return nil
+	}
+	return s.settleCanceled(ctx, tx, j, End{})
 }
 
 // overdueGrace is the time after the timeout of a job before the server ends
