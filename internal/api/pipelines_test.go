@@ -72,6 +72,28 @@ f: {stage: deploy, script: [x]}
 	})
 }
 
+// TestPlayNeededJob starts a manual job that other jobs need, which were skipped
+// because it did not run.
+func TestPlayNeededJob(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		w := newNamedJobs(t, s, "")
+		p := w.push("main", "first", map[string]string{".gitlab-ci.yml": `
+build: {stage: build, script: [x], when: manual}
+other: {stage: build, script: [x]}
+deploy: {stage: deploy, script: [x], needs: [build]}
+report: {stage: deploy, script: [x], needs: [deploy]}
+`})
+		w.end("success", "", "other")
+		w.see(p, "success | build:manual deploy:skipped other:success report:skipped")
+		w.act(w.job(p, "build"), "play", 200, "")
+		w.see(p, "running | build:pending deploy:created other:success report:created")
+		w.end("success", "", "build")
+		w.end("success", "", "deploy")
+		w.see(p, "running | build:success deploy:success other:success report:pending")
+	})
+}
+
 func TestManualAndDelayedJobs(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

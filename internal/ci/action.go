@@ -176,6 +176,8 @@ func (s *Service) Play(ctx context.Context, by actor.Actor, in project.Ref, id i
 	return j, nil
 }
 
+// playJob starts a manual or delayed job. Jobs that were skipped because it did not
+// run wait for it.
 func (s *Service) playJob(ctx context.Context, tx *db.Tx, j *Job, userID *int64, given []variable.Given) error {
 	if err := setPlayed(ctx, tx, j.ID, userID); err != nil {
 		return err
@@ -185,7 +187,10 @@ func (s *Service) playJob(ctx context.Context, tx *db.Tx, j *Job, userID *int64,
 			return err
 		}
 	}
-	return s.start(ctx, tx, j)
+	if err := s.start(ctx, tx, j); err != nil {
+		return err
+	}
+	return s.reopen(ctx, tx, j)
 }
 
 // Unschedule turns a delayed job into a manual one, for users who may cancel
@@ -334,7 +339,7 @@ func (s *Service) actOnPipeline(ctx context.Context, by actor.Actor, in project.
 }
 
 // reopen resets the skipped jobs that depend, directly or not, on a job that is
-// retried.
+// retried or started by hand.
 func (s *Service) reopen(ctx context.Context, tx *db.Tx, again *Job) error {
 	jobs, err := findFlow(ctx, tx, again.PipelineID)
 	if err != nil {
