@@ -148,6 +148,38 @@ func TestOutdatedDeployments(t *testing.T) {
 	})
 }
 
+// TestRetryOutdatedDeployments checks that neither an automatic retry nor the retry of a
+// pipeline deploys an older version if the project does not allow it.
+func TestRetryOutdatedDeployments(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		w := newNamedJobs(t, s, "")
+		s.Check(t, apptest.Call{Do: w.at("PUT", ""), As: w.owner, JSON: `{"auto_cancel_pending_pipelines":"disabled","ci_forward_deployment_rollback_allowed":false}`, Status: 200})
+		old := w.push("main", "one", map[string]string{".gitlab-ci.yml": "ship: {script: [x], environment: live, retry: 1}\nother: {script: [x]}\n"})
+		w.pick()
+		ship, other := w.held["ship"], w.held["other"]
+		w.push("main", "two", map[string]string{"x": "1"})
+		w.end("success", "", "ship", "other")
+		states := func(want string) {
+			t.Helper()
+			w.settled()
+			if got := w.statesIn(w.project, old); got != want {
+				t.Errorf("jobs are %s, want %s", got, want)
+			}
+		}
+		w.update(ship, 200, `{"state":"failed"}`)
+		states("other:running ship:failed")
+		w.update(other, 200, `{"state":"failed"}`)
+		s.Check(t, apptest.Call{Do: w.at("POST", "/pipelines/%d/retry", old), As: w.owner, Status: 201})
+		states("other:pending ship:failed")
+		s.Table(t, []apptest.Call{
+			{Do: w.at("PUT", ""), As: w.owner, JSON: `{"ci_forward_deployment_rollback_allowed":true}`, Status: 200},
+			{Do: w.at("POST", "/pipelines/%d/retry", old), As: w.owner, Status: 201},
+		})
+		states("other:pending ship:pending")
+	})
+}
+
 func TestPipelineSettings(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

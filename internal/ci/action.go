@@ -117,8 +117,12 @@ func (s *Service) Retry(ctx context.Context, by actor.Actor, in project.Ref, id 
 		if !j.Retryable() {
 			return nil, errs.Forbidden("Job is not retryable")
 		}
-		if err := s.mayRollBack(ctx, tx, proj, j); err != nil {
+		back, err := s.rollsBack(ctx, tx, proj, j)
+		if err != nil {
 			return nil, err
+		}
+		if back {
+			return nil, errs.Forbidden("Job is not retryable")
 		}
 		again, err := s.tryAgain(ctx, tx, j, &by.ID, 0)
 		if err != nil {
@@ -260,9 +264,10 @@ func (s *Service) Erase(ctx context.Context, by actor.Actor, in project.Ref, id 
 }
 
 // RetryPipeline retries all failed and canceled jobs of a pipeline, for users
-// who may cancel them. Forbidden if its configuration is invalid; NotFound.
+// who may cancel them, except for those whose retry would be a rollback that the
+// project does not allow. Forbidden if its configuration is invalid; NotFound.
 func (s *Service) RetryPipeline(ctx context.Context, by actor.Actor, in project.Ref, id int64) (*project.Project, *Pipeline, error) {
-	proj, p, err := s.actOnPipeline(ctx, by, in, id, func(tx *db.Tx, p *Pipeline) error {
+	proj, p, err := s.actOnPipeline(ctx, by, in, id, func(tx *db.Tx, proj *project.Project, p *Pipeline) error {
 		if !p.Retryable() {
 			return errs.Forbidden("Pipeline is not retryable: its CI/CD configuration is invalid")
 		}
@@ -278,6 +283,13 @@ func (s *Service) RetryPipeline(ctx context.Context, by actor.Actor, in project.
 					return err
 				}
 			case j.Status == flow.Failed, j.Status == flow.Canceled:
+				back, err := s.rollsBack(ctx, tx, proj, j)
+				if err != nil {
+					return err
+				}
+				if back {
+					continue
+				}
 				if _, err := s.another(ctx, tx, j, &by.ID, 0); err != nil {
 					return err
 				}
@@ -299,7 +311,7 @@ func (p *Pipeline) Retryable() bool { return p.YAMLErrors == "" }
 // CancelPipeline cancels all jobs of a pipeline and of its child pipelines, for
 // users who may cancel them. NotFound.
 func (s *Service) CancelPipeline(ctx context.Context, by actor.Actor, in project.Ref, id int64) (*project.Project, *Pipeline, error) {
-	proj, p, err := s.actOnPipeline(ctx, by, in, id, func(tx *db.Tx, p *Pipeline) error {
+	proj, p, err := s.actOnPipeline(ctx, by, in, id, func(tx *db.Tx, _ *project.Project, p *Pipeline) error {
 		return s.cancelJobs(ctx, tx, p, anyJob)
 	})
 	if err != nil {
@@ -310,7 +322,7 @@ func (s *Service) CancelPipeline(ctx context.Context, by actor.Actor, in project
 
 // actOnPipeline runs do on a pipeline under its lock and advances the pipeline.
 func (s *Service) actOnPipeline(ctx context.Context, by actor.Actor, in project.Ref, id int64,
-	do func(*db.Tx, *Pipeline) error) (*project.Project, *Pipeline, error) {
+	do func(*db.Tx, *project.Project, *Pipeline) error) (*project.Project, *Pipeline, error) {
 	proj, err := s.control(ctx, by, in)
 	if err != nil {
 		return nil, nil, err
@@ -326,7 +338,7 @@ func (s *Service) actOnPipeline(ctx context.Context, by actor.Actor, in project.
 		if err := tx.Lock(ctx, "pipelines", id); err != nil {
 			return err
 		}
-		if err := do(tx, p); err != nil {
+		if err := do(tx, proj, p); err != nil {
 			return err
 		}
 		p, err = s.advance(ctx, tx, id)

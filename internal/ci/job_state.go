@@ -11,6 +11,7 @@ import (
 	"svc/internal/ci/jobqueue"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/project"
 	"svc/internal/queue"
 )
 
@@ -69,7 +70,7 @@ func (s *Service) finishJob(ctx context.Context, tx *db.Tx, j *Job, end End) err
 		return err
 	}
 	if j.Status == flow.Failed && j.retries() {
-		if _, err := s.tryAgain(ctx, tx, j, j.UserID, j.Attempt+1); err != nil {
+		if err := s.retryFailed(ctx, tx, j); err != nil {
 			return err
 		}
 	}
@@ -164,6 +165,25 @@ func (j *Job) retries() bool {
 		return true
 	}
 	return slices.Contains(r.When, "always") || slices.Contains(r.When, string(j.FailureReason))
+}
+
+// retryFailed retries a failed job automatically, unless its deployment is outdated and
+// the project prevents that: the deployment of the retry would count as the newest.
+func (s *Service) retryFailed(ctx context.Context, tx *db.Tx, j *Job) error {
+	if j.deploys() {
+		outdated, err := deployment.IsOutdated(ctx, tx, j.ID)
+		if err != nil {
+			return err
+		}
+		if outdated {
+			p, err := project.In(ctx, tx, j.ProjectID)
+			if err != nil || p.Settings.CIForwardDeploymentEnabled {
+				return err
+			}
+		}
+	}
+	_, err := s.tryAgain(ctx, tx, j, j.UserID, j.Attempt+1)
+	return err
 }
 
 // tryAgain retries a finished job: it creates the new job, starts it, and marks

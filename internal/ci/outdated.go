@@ -8,7 +8,6 @@ import (
 	"svc/internal/ci/deployment"
 	"svc/internal/ci/flow"
 	"svc/internal/db"
-	"svc/internal/errs"
 	"svc/internal/project"
 )
 
@@ -61,18 +60,11 @@ func (s *Service) overtake(ctx context.Context, tx *db.Tx, j *Job) error {
 	return nil
 }
 
-// mayRollBack returns Forbidden if a retry of a job would deploy an older version
-// and the project does not allow rollbacks.
-func (s *Service) mayRollBack(ctx context.Context, q db.Q, p *project.Project, j *Job) error {
+// rollsBack reports whether a retry of a job would deploy an older version and the
+// project does not allow rollbacks.
+func (s *Service) rollsBack(ctx context.Context, q db.Q, p *project.Project, j *Job) (bool, error) {
 	if !j.deploys() || !p.Settings.CIForwardDeploymentEnabled || p.Settings.CIForwardDeploymentRollbackAllowed {
-		return nil
+		return false, nil
 	}
-	outdated, err := deployment.IsOutdated(ctx, q, j.ID)
-	if err != nil {
-		return err
-	}
-	if outdated {
-		return errs.Forbidden("Job is not retryable")
-	}
-	return nil
+	return deployment.IsOutdated(ctx, q, j.ID)
 }
