@@ -8,6 +8,7 @@ import (
 	"svc/internal/ci/config"
 	"svc/internal/ci/deployment"
 	"svc/internal/ci/flow"
+	"svc/internal/ci/jobqueue"
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/project"
@@ -85,6 +86,9 @@ func (s *Service) workGate(ctx context.Context, w gateWork) error {
 
 // blockJob makes a pending job manual until its deployment is approved.
 func (s *Service) blockJob(ctx context.Context, tx *db.Tx, j *Job) error {
+	if _, err := jobqueue.Remove(ctx, tx, j.ID); err != nil { // before the jobs row, like endJob
+		return err
+	}
 	moved, err := moveJob(ctx, tx, j.ID, flow.Pending, flow.Manual, s.Now())
 	if err != nil || !moved {
 		return err

@@ -14,6 +14,9 @@ import (
 // outdatedWork handles a job whose environment has a newer deployment.
 type outdatedWork struct {
 	JobID int64 `json:"job_id"`
+	// Overtaken means that the job waits already: for a runner, or for the check of
+	// its environment. It fails or waits on, but is not queued.
+	Overtaken bool `json:"overtaken,omitempty"`
 }
 
 // Kind implements queue.Work.
@@ -41,6 +44,9 @@ func (s *Service) workOutdated(ctx context.Context, w outdatedWork) error {
 		if outdated && p.Settings.CIForwardDeploymentEnabled {
 			return s.finishJob(ctx, tx, j, End{Status: flow.Failed, Reason: UnmetPrerequisites})
 		}
+		if w.Overtaken {
+			return nil
+		}
 		return s.addToQueue(ctx, tx, j.ID, j.Bridge)
 	})
 }
@@ -53,7 +59,7 @@ func (s *Service) overtake(ctx context.Context, tx *db.Tx, j *Job) error {
 		return fmt.Errorf("find outdated deployments: %w", err)
 	}
 	for _, id := range older {
-		if err := s.Queue.Add(ctx, tx, outdatedWork{JobID: id}); err != nil {
+		if err := s.Queue.Add(ctx, tx, outdatedWork{JobID: id, Overtaken: true}); err != nil {
 			return err
 		}
 	}

@@ -145,7 +145,8 @@ func (s *Service) sweepOverdue(ctx context.Context, now time.Time) error {
 	return errors.Join(faults...)
 }
 
-// sweepStuck fails jobs that no runner took.
+// sweepStuck fails jobs that no runner took, and removes jobs from the queue that do not
+// belong there.
 func (s *Service) sweepStuck(ctx context.Context, now time.Time) error {
 	ids, err := jobqueue.QueuedBefore(ctx, s.DB, now.Add(-stuckTime), sweepSize)
 	if err != nil {
@@ -154,7 +155,11 @@ func (s *Service) sweepStuck(ctx context.Context, now time.Time) error {
 	var faults []error
 	for _, id := range ids {
 		faults = append(faults, s.sweepJob(ctx, id, func(ctx context.Context, tx *db.Tx, j *Job) error {
-			if j.Status != flow.Pending || j.ClaimedAt != nil {
+			if j.Status != flow.Pending {
+				_, err := jobqueue.Remove(ctx, tx, j.ID)
+				return err
+			}
+			if j.ClaimedAt != nil {
 				return nil
 			}
 			return s.finishJob(ctx, tx, j, End{Status: flow.Failed, Reason: StuckFailure})
