@@ -223,6 +223,33 @@ b: {script: [x]}
 	})
 }
 
+// TestPipelinesOfProtectedBranch checks that Developers can change pipelines and keep
+// artifacts only on refs on which they may run jobs.
+func TestPipelinesOfProtectedBranch(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		b := newBench(t, s, "a: {script: [x], artifacts: {paths: [out], expire_in: 1 day}}")
+		id, dev := s.User(t, "dev")
+		member(t, s, b.owner, b.project, id, 30)
+		p := b.pipeline(b.project)
+		j := b.run()
+		b.upload(j, "artifact_type=archive&artifact_format=zip&expire_in=1+day", zipped(t, map[string]string{"out": "made"}), 201)
+		b.update(j, 200, `{"state":"success"}`)
+		rename, keep := "PUT "+b.at("/pipelines/%d/metadata", p), "POST "+b.at("/jobs/%d/artifacts/keep", j.ID)
+		s.Table(t, []apptest.Call{
+			{Do: "POST " + b.at("/protected_branches?name=main"), As: b.owner, Status: 201},
+			{Do: rename, As: dev, JSON: `{"name":"mine"}`, Status: 403},
+			{Do: keep, As: dev, Status: 403},
+			{Do: "GET " + b.at("/jobs/%d", j.ID), As: dev, Status: 200, Want: `{"artifacts_expire_at":"<any>","pipeline":{"id":"<any>"}}`, Not: []string{`"artifacts_expire_at":null`, "mine"}},
+			{Do: rename, As: b.owner, JSON: `{"name":"theirs"}`, Status: 200, Want: `{"name":"theirs"}`},
+			{Do: keep, As: b.owner, Status: 200, Want: `{"artifacts_expire_at":null}`},
+			{Do: "DELETE " + b.at("/protected_branches/main"), As: b.owner, Status: 204},
+			{Do: rename, As: dev, JSON: `{"name":"mine"}`, Status: 200, Want: `{"name":"mine"}`},
+			{Do: keep, As: dev, Status: 200},
+		})
+	})
+}
+
 // TestLatePush checks that a push that is processed after a newer one does not
 // cancel the pipeline of the newer one.
 func TestLatePush(t *testing.T) {

@@ -197,11 +197,15 @@ func (s *Service) ArtifactTree(ctx context.Context, by actor.Actor, ref project.
 	return &ArtifactDir{j, d}, s.fillJobs(ctx, by, []*Job{j})
 }
 
-// KeepArtifacts removes the expiration time of the artifacts of a job.
-// Developers only; NotFound if there are none.
+// KeepArtifacts removes the expiration time of the artifacts of a job, for
+// Developers and above who may run jobs on its ref. NotFound if there are none;
+// Forbidden.
 func (s *Service) KeepArtifacts(ctx context.Context, by actor.Actor, ref project.Ref, jobID int64) (*Job, error) {
-	p, err := s.Projects.RequireChange(ctx, by, ref, project.BuildsPart, project.Developer)
+	p, err := s.control(ctx, by, ref)
 	if err != nil {
+		return nil, err
+	}
+	if _, err := s.controlledJob(ctx, by, p, jobID); err != nil {
 		return nil, err
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {

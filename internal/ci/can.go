@@ -40,7 +40,7 @@ func (s *Service) JobCan(ctx context.Context, by actor.Actor, p *project.Project
 		gate.Waiting = gate.Waiting && j.deploys()
 	}
 	return JobCan{
-		Run: run, Gate: gate, SetVariables: run && variable.MayGive(by, p), Keep: CanRun(by, p), DeleteArtifacts: p.MayChange(by, project.BuildsPart, project.Maintainer),
+		Run: run, Gate: gate, SetVariables: run && variable.MayGive(by, p), Keep: run, DeleteArtifacts: p.MayChange(by, project.BuildsPart, project.Maintainer),
 		Erase: run && j.erasable() && ownOrMaintain(by, p, j.UserID) == nil,
 	}, err
 }

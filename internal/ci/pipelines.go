@@ -116,11 +116,18 @@ func (s *Service) PipelineVariables(ctx context.Context, by actor.Actor, in proj
 	return s.pipelineVariables(p)
 }
 
-// RenamePipeline changes the name of a pipeline, for Developers and above.
-// NotFound; Invalid.
+// RenamePipeline changes the name of a pipeline, for Developers and above who may
+// run pipelines on its ref. NotFound; Forbidden; Invalid.
 func (s *Service) RenamePipeline(ctx context.Context, by actor.Actor, in project.Ref, id int64, name string) (*project.Project, *Pipeline, error) {
-	proj, err := s.Projects.RequireChange(ctx, by, in, project.BuildsPart, project.Developer)
+	proj, err := s.control(ctx, by, in)
 	if err != nil {
+		return nil, nil, err
+	}
+	p, err := findPipeline(ctx, s.DB, proj.ID, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := s.requireRun(ctx, by, proj, p.Ref, p.Tag); err != nil {
 		return nil, nil, err
 	}
 	if len([]rune(name)) > 255 {
@@ -129,8 +136,7 @@ func (s *Service) RenamePipeline(ctx context.Context, by actor.Actor, in project
 	if err := renamePipeline(ctx, s.DB, proj.ID, id, name, s.Now()); err != nil {
 		return nil, nil, err
 	}
-	p, err := findPipeline(ctx, s.DB, proj.ID, id)
-	if err != nil {
+	if p, err = findPipeline(ctx, s.DB, proj.ID, id); err != nil {
 		return nil, nil, err
 	}
 	return proj, p, s.fillPipelines(ctx, []*Pipeline{p})
