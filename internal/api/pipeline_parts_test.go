@@ -154,6 +154,45 @@ halt: {stage: stop, script: [x], when: manual, environment: {name: "review/$CI_C
 	})
 }
 
+// TestStopEnvironments stops environments whose stop job cannot be started yet, and
+// stale environments of which one is protected.
+func TestStopEnvironments(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		w := newNamedJobs(t, s, "")
+		w.push("main", "one", map[string]string{".gitlab-ci.yml": `
+stages: [deploy, stop]
+review: {stage: deploy, script: [x], environment: {name: review, on_stop: halt}}
+slow: {stage: deploy, script: [x]}
+halt: {stage: stop, script: [x], when: manual, environment: {name: review, action: stop}}
+`})
+		w.end("success", "", "review")
+		at := w.bench.at("/environments")
+		var list []struct{ ID int64 }
+		s.Check(t, apptest.Call{Do: "GET " + at, As: w.owner, Status: 200}).JSON(t, &list)
+		if len(list) != 1 {
+			t.Fatalf("%d environments", len(list))
+		}
+		one := fmt.Sprintf("%s/%d", at, list[0].ID)
+		s.Check(t, apptest.Call{Do: "POST " + one + "/stop", As: w.owner, Status: 200})
+		w.settled()
+		s.Check(t, apptest.Call{Do: "GET " + one, As: w.owner, Status: 200, Want: `{"state":"stopped"}`})
+
+		id, _ := s.User(t, "dana")
+		member(t, s, w.owner, w.project, id, 40)
+		s.Table(t, []apptest.Call{
+			{Do: "POST " + at, As: w.owner, JSON: `{"name":"first"}`, Status: 201},
+			{Do: "POST " + at, As: w.owner, JSON: `{"name":"second"}`, Status: 201},
+			{Do: w.at("POST", "/protected_environments"), As: w.owner, JSON: fmt.Sprintf(`{"name":"first","deploy_access_levels":[{"user_id":%d}]}`, id), Status: 201},
+		})
+		s.Clock.Move(40 * 24 * time.Hour)
+		s.Table(t, []apptest.Call{
+			{Do: "POST " + at + "/stop_stale", As: w.owner, JSON: fmt.Sprintf(`{"before":%q}`, s.Clock.Now().AddDate(0, 0, -8).Format(time.RFC3339)), Status: 200},
+			{Do: "GET " + at + "?states=available", As: w.owner, Status: 200, Want: `[{"name":"first"}]`},
+		})
+	})
+}
+
 func TestTriggers(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

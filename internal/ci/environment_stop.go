@@ -60,7 +60,8 @@ func (s *Service) mayStop(ctx context.Context, by actor.Actor, proj *project.Pro
 }
 
 // StopStale stops the environments of a project that were neither changed nor
-// deployed to since a time, for Maintainers and above.
+// deployed to since a time, for Maintainers and above. Those that the actor may not
+// stop remain.
 func (s *Service) StopStale(ctx context.Context, by actor.Actor, in project.Ref, before time.Time) error {
 	proj, err := s.Projects.RequireChange(ctx, by, in, project.EnvironmentPart, project.Maintainer)
 	if err != nil {
@@ -75,7 +76,8 @@ func (s *Service) StopStale(ctx context.Context, by actor.Actor, in project.Ref,
 		return fmt.Errorf("find stale environments of project %d: %w", proj.ID, err)
 	}
 	for _, id := range ids {
-		if _, err := s.stopFor(ctx, by, proj, id, false); err != nil {
+		_, err := s.stopFor(ctx, by, proj, id, false)
+		if err != nil && !errs.Is(err, errs.KindForbidden) && !errs.Is(err, errs.KindNotFound) {
 			return err
 		}
 	}
@@ -129,7 +131,7 @@ func (s *Service) stopExpired(ctx context.Context) error {
 }
 
 // findStopJob returns the job that stops an environment, in the pipeline of its
-// last deployment; nil if there is none.
+// last deployment; nil if there is none that can be started.
 func findStopJob(ctx context.Context, q db.Q, e *deployment.Environment) (*Job, error) {
 	last, err := deployment.LastSuccessful(ctx, q, e.ID)
 	if err != nil || last == nil || last.JobID == nil {
@@ -146,8 +148,12 @@ func findStopJob(ctx context.Context, q db.Q, e *deployment.Environment) (*Job, 
 		return nil, nil
 	}
 	j, err := latestNamed(ctx, q, deployed.PipelineID, o.OnStop)
-	if err != nil || j == nil || j.Status == flow.Pending || j.Status == flow.Running || j.Status == flow.Success {
+	if err != nil || j == nil {
 		return nil, err
 	}
-	return j, nil
+	switch j.Status {
+	case flow.Manual, flow.Scheduled, flow.Failed, flow.Canceled: // see workPlay
+		return j, nil
+	}
+	return nil, nil
 }

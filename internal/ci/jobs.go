@@ -11,6 +11,7 @@ import (
 	"svc/internal/ci/jobqueue"
 	"svc/internal/ci/runners"
 	"svc/internal/db"
+	"svc/internal/errs"
 	"svc/internal/project"
 	"svc/internal/repo"
 	"svc/internal/user"
@@ -203,6 +204,9 @@ func (s *Service) fillCommits(ctx context.Context, projectID int64, p *project.P
 	}
 	var ids []string
 	for _, j := range list {
+		if j.Pipeline == nil { // it was deleted with the job, after the job was read
+			return errs.Unavailable("Pipeline %d is being deleted. Try again.", j.PipelineID)
+		}
 		if !slices.Contains(ids, j.Pipeline.SHA) {
 			ids = append(ids, j.Pipeline.SHA)
 		}
