@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"svc/internal/app/apptest"
@@ -156,5 +157,46 @@ func TestLabelCounts(t *testing.T) {
 		counts(bob, in(id), `{"open_issues_count":2,"open_merge_requests_count":0}`)
 		counts(bob, fmt.Sprintf("/groups/%d", top), `{"open_merge_requests_count":1}`)
 		s.Check(t, apptest.Call{Do: "GET " + in(id) + "/labels", As: alice, Status: 200, Want: `[{"open_merge_requests_count":0}]`})
+	})
+}
+
+// TestPlansOfHiddenSubgroups lists the labels and milestones of a group whose
+// subgroups the caller cannot see, or only in part.
+func TestPlansOfHiddenSubgroups(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		_, bob := s.User(t, "bob")
+		guestID, guest := s.User(t, "guest")
+		pub := group(t, s, alice, "pub", `,"visibility":"public"`)
+		priv := group(t, s, alice, "priv", "")
+		for at, parent := range map[string]int64{"open": pub, "secret": pub, "seen": priv, "hidden": priv} {
+			visibility := "private"
+			if at == "open" {
+				visibility = "public"
+			}
+			id := group(t, s, alice, at, fmt.Sprintf(`,"parent_id":%d,"visibility":%q`, parent, visibility))
+			made(t, s, alice, fmt.Sprintf("POST /groups/%d/labels", id), fmt.Sprintf(`{"name":%q,"color":"red"}`, at))
+			made(t, s, alice, fmt.Sprintf("POST /groups/%d/milestones", id), fmt.Sprintf(`{"title":%q}`, at))
+			if at == "seen" {
+				enlist(t, s, newProject(t, s, alice, "p", fmt.Sprintf(`,"namespace_id":%d`, id)), guestID, project.Guest)
+			}
+		}
+		list := func(as string, in int64, names ...string) {
+			t.Helper()
+			labels, milestones := []string{}, []string{}
+			for _, name := range names {
+				labels, milestones = append(labels, fmt.Sprintf(`{"name":%q}`, name)), append(milestones, fmt.Sprintf(`{"title":%q}`, name))
+			}
+			at := fmt.Sprintf("GET /groups/%d", in)
+			s.Check(t, apptest.Call{Do: at + "/labels?include_descendant_groups=true", As: as, Status: 200, Want: "[" + strings.Join(labels, ",") + "]"})
+			s.Check(t, apptest.Call{Do: at + "/milestones?include_descendants=true&search=e", As: as, Status: 200, Want: "[" + strings.Join(milestones, ",") + "]"})
+			if as != "" {
+				s.Check(t, apptest.Call{Do: at + "/search?scope=milestones&search=e", As: as, Status: 200, Want: "[" + strings.Join(milestones, ",") + "]"})
+			}
+		}
+		list("", pub, "open")
+		list(bob, pub, "open")
+		list(guest, priv, "seen")
 	})
 }

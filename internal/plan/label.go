@@ -42,7 +42,7 @@ func (l *Label) TextColor() string { return color.TextOn(l.Color) }
 type LabelFilter struct {
 	Search      string
 	Ancestors   bool // include ancestor groups
-	Descendants bool // include subgroups
+	Descendants bool // include subgroups that the actor can see
 	Counts      bool
 }
 
@@ -52,7 +52,8 @@ func (s *Service) Labels(ctx context.Context, by actor.Actor, at project.Place, 
 	if err != nil {
 		return db.Page[*Label]{}, err
 	}
-	page, err := listLabels(ctx, s.DB, in, f, p)
+	visible, args := s.Projects.VisibleGroups(by)
+	page, err := listLabels(ctx, s.DB, in, f, visible, args, p)
 	if err != nil {
 		return page, fmt.Errorf("list labels: %w", err)
 	}

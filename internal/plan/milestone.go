@@ -56,7 +56,7 @@ type MilestoneFilter struct {
 	SearchTitle string
 	Containing  string // a date between the start date and the due date
 	Ancestors   bool
-	Descendants bool // groups only: include subgroups and projects
+	Descendants bool // groups only: include subgroups and projects that the actor can see
 	Live        bool // exclude archived projects
 	Oldest      bool // sort by age, oldest first
 	UpdatedAt   [2]*time.Time
@@ -86,12 +86,12 @@ func (s *Service) Milestones(ctx context.Context, by actor.Actor, at project.Pla
 	if err != nil {
 		return db.Page[*Milestone]{}, err
 	}
-	var readable string
-	var args []any
+	var seen seenBelow
 	if f.Descendants {
-		readable, args = s.Projects.Readable(by, project.IssuePart)
+		seen.projects, seen.projectArgs = s.Projects.Readable(by, project.IssuePart)
+		seen.groups, seen.groupArgs = s.Projects.VisibleGroups(by)
 	}
-	page, err := listMilestones(ctx, s.DB, in, f, readable, args, p)
+	page, err := listMilestones(ctx, s.DB, in, f, seen, p)
 	if err != nil {
 		return page, fmt.Errorf("list milestones: %w", err)
 	}
@@ -103,7 +103,8 @@ func (s *Service) Milestones(ctx context.Context, by actor.Actor, at project.Pla
 func (s *Service) AllMilestones(ctx context.Context, by actor.Actor, f MilestoneFilter, p db.Paging) (db.Page[*Milestone], error) {
 	issues, args := s.Projects.Readable(by, project.IssuePart)
 	requests, requestArgs := s.Projects.Readable(by, project.MergePart)
-	page, err := listMilestones(ctx, s.DB, place{}, f, `((`+issues+`) OR (`+requests+`))`, append(args, requestArgs...), p)
+	seen := seenBelow{projects: `((` + issues + `) OR (` + requests + `))`, projectArgs: append(args, requestArgs...)}
+	page, err := listMilestones(ctx, s.DB, place{}, f, seen, p)
 	if err != nil {
 		return page, fmt.Errorf("list milestones: %w", err)
 	}

@@ -28,3 +28,9 @@ const above = `(SELECT t.ancestor_id FROM namespace_tree t WHERE t.descendant_id
 
 // below selects a namespace and its descendants.
 const below = `(SELECT t.descendant_id FROM namespace_tree t WHERE t.ancestor_id = ?)`
+
+// belowSeen selects the groups of below that match a condition on groups n. A
+// subgroup can be less visible than the group above it.
+func belowSeen(visible string) string {
+	return `(SELECT n.id FROM namespace_tree t JOIN namespaces n ON n.id = t.descendant_id WHERE t.ancestor_id = ? AND (` + visible + `))`
+}

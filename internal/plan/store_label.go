@@ -43,11 +43,13 @@ func (in place) owns(alias string, inherited bool) (string, []any) {
 	return cond, args
 }
 
-func listLabels(ctx context.Context, d *db.DB, in place, f LabelFilter, p db.Paging) (db.Page[*Label], error) {
+// listLabels lists labels. Those of subgroups are listed if the subgroup matches
+// the condition visible on groups n.
+func listLabels(ctx context.Context, d *db.DB, in place, f LabelFilter, visible string, visibleArgs []any, p db.Paging) (db.Page[*Label], error) {
 	var w db.Where
 	cond, args := in.owns("l", f.Ancestors)
 	if f.Descendants && in.group != nil {
-		cond, args = cond+" OR l.namespace_id IN "+below, append(args, in.group.ID)
+		cond, args = cond+" OR l.namespace_id IN "+belowSeen(visible), append(append(args, in.group.ID), visibleArgs...)
 	}
 	w.And(cond, args...)
 	if f.Search != "" {

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"slices"
 
 	"svc/internal/db"
 	"svc/internal/errs"
@@ -20,14 +21,21 @@ func scanMilestone(s db.Scanner) (*Milestone, error) {
 	return &m, err
 }
 
-func listMilestones(ctx context.Context, d *db.DB, in place, f MilestoneFilter, readable string, readableArgs []any, p db.Paging) (db.Page[*Milestone], error) {
-	w := whereMilestones(in, f, readable, readableArgs, true)
+// seenBelow are the conditions on projects p and groups n whose milestones the
+// actor can see.
+type seenBelow struct {
+	projects, groups       string
+	projectArgs, groupArgs []any
+}
+
+func listMilestones(ctx context.Context, d *db.DB, in place, f MilestoneFilter, seen seenBelow, p db.Paging) (db.Page[*Milestone], error) {
+	w := whereMilestones(in, f, seen, true)
 	q := db.Query[*Milestone]{
 		Columns: milestoneColumns, From: milestoneTables, CountFrom: "milestones m", Where: w, Order: []db.Order{{Name: "m.id"}}, Desc: !f.Oldest, Scan: scanMilestone,
 		Keys: func(m *Milestone) []any { return []any{m.ID} },
 	}
-	if readable != "" && !p.Keyset {
-		q.Where, q.CountWhere = whereMilestones(in, f, readable, readableArgs, false), w
+	if seen.projects != "" && !p.Keyset {
+		q.Where, q.CountWhere = whereMilestones(in, f, seen, false), w
 		q.First = func(ctx context.Context, d *db.DB, rows int) ([]int64, error) {
 			if rows > maxFirstMilestones {
 				return nil, nil
@@ -55,7 +63,7 @@ const maxFirstMilestones = 1000
 // whereMilestones returns the conditions of a list. With collect, the projects that
 // the actor can read are collected first, which suits a list that reads most of its
 // milestones. Otherwise the project of each milestone is looked up.
-func whereMilestones(in place, f MilestoneFilter, readable string, readableArgs []any, collect bool) (w db.Where) {
+func whereMilestones(in place, f MilestoneFilter, seen seenBelow, collect bool) (w db.Where) {
 	of := func(cond string) string {
 		if collect {
 			return `m.project_id IN (SELECT p.id FROM projects p WHERE ` + cond + `)`
@@ -65,13 +73,13 @@ func whereMilestones(in place, f MilestoneFilter, readable string, readableArgs 
 	var cond string
 	var args []any
 	if in.project == nil && in.group == nil {
-		cond, args = of(readable), readableArgs
+		cond, args = of(seen.projects), seen.projectArgs
 	} else {
 		cond, args = in.owns("m", f.Ancestors)
 	}
 	if f.Descendants && in.group != nil {
-		cond += ` OR m.namespace_id IN ` + below + ` OR ` + of(`p.namespace_id IN `+below+` AND `+readable)
-		args = append(append(args, in.group.ID, in.group.ID), readableArgs...)
+		cond += ` OR m.namespace_id IN ` + belowSeen(seen.groups) + ` OR ` + of(`p.namespace_id IN `+below+` AND `+seen.projects)
+		args = slices.Concat(args, []any{in.group.ID}, seen.groupArgs, []any{in.group.ID}, seen.projectArgs)
 	}
 	w.And(cond, args...)
 	if f.Live {

@@ -157,6 +157,31 @@ func insideGroups(userID int64, today string) (string, []any) {
 			WHERE m.user_id = ? AND ` + activeMember + `)`, []any{userID, today, userID, today}
 }
 
+// joinedGroups returns the condition on groups n that the user is a member of, or
+// that contain a group or project that they are a member of.
+func joinedGroups(userID int64, today string) (string, []any) {
+	member, args := memberGroups(userID, today, Minimal)
+	inside, insideArgs := insideGroups(userID, today)
+	return anyOf(member, inside), append(args, insideArgs...)
+}
+
+// visibleGroups returns the condition on groups n that the actor can see, which is
+// that of RequireGroup.
+func visibleGroups(by actor.Actor, today string) (string, []any) {
+	switch {
+	case by.Admin || by.Auditor:
+		return "1 = 1", nil
+	case by.Anonymous():
+		return "n.visibility = 'public'", nil
+	}
+	open := "n.visibility IN ('public', 'internal')"
+	if by.External {
+		open = "n.visibility = 'public'"
+	}
+	joined, args := joinedGroups(by.ID, today)
+	return anyOf(open, joined), args
+}
+
 // anyOf joins conditions with OR.
 func anyOf(conds ...string) string { return "(" + strings.Join(conds, ") OR (") + ")" }
 

@@ -22,21 +22,14 @@ func (s *Service) groupsWhere(by actor.Actor, f GroupsFilter) db.Where {
 	if f.Owned {
 		least = max(least, Owner)
 	}
-	member, memberArgs := memberGroups(by.ID, s.today(), max(least, Minimal))
-	inside, insideArgs := insideGroups(by.ID, s.today())
+	visible, args := visibleGroups(by, s.today())
 	switch {
 	case least > NoAccess:
-		w.And(member, memberArgs...)
-	case by.Anonymous():
-		w.And("n.visibility = 'public'")
-	case !f.AllAvailable:
-		w.And(anyOf(member, inside), append(memberArgs, insideArgs...)...)
-	case by.Admin || by.Auditor:
-	case by.External:
-		w.And(anyOf("n.visibility = 'public'", member, inside), append(memberArgs, insideArgs...)...)
-	default:
-		w.And(anyOf("n.visibility IN ('public', 'internal')", member, inside), append(memberArgs, insideArgs...)...)
+		visible, args = memberGroups(by.ID, s.today(), least)
+	case !f.AllAvailable && !by.Anonymous():
+		visible, args = joinedGroups(by.ID, s.today())
 	}
+	w.And(visible, args...)
 	if f.Search != "" {
 		w.And(anyOf(`fold(n.name) LIKE ? ESCAPE '\'`, `fold(n.path) LIKE ? ESCAPE '\'`), db.Like(f.Search), db.Like(f.Search))
 	}

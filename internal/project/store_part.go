@@ -65,6 +65,13 @@ func (s *Service) MemberGroups(by actor.Actor, least Level) (cond string, args [
 	return memberGroups(by.ID, s.today(), least)
 }
 
+// VisibleGroups returns the condition on groups n that the actor can see, without
+// groups that are marked for deletion.
+func (s *Service) VisibleGroups(by actor.Actor) (cond string, args []any) {
+	cond, args = visibleGroups(by, s.today())
+	return "n.deleted_at IS NULL AND (" + cond + ")", args
+}
+
 func findJoined(ctx context.Context, q db.Q, userID int64, today string) ([]*Project, error) {
 	cond, args := memberProjects(userID, today, Guest)
 	return db.All(ctx, q, scanProject, `SELECT `+projectColumns+` FROM `+projectTables+` WHERE p.deleted_at IS NULL AND (`+cond+`) ORDER BY p.id`, args...)
