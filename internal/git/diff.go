@@ -56,13 +56,16 @@ type Diff struct {
 	Files []FileDiff
 	// Overflow reports that a limit was exceeded and diffs are missing.
 	Overflow bool
+	// Cut reports that more than maxDiffFiles files differ and that Files lacks
+	// some of them. Overflow is set as well.
+	Cut bool
 	// TimedOut reports that git did not finish in time. Files or their diffs may be
 	// missing.
 	TimedOut bool
 }
 
 // maxDiffFiles is the maximum number of files in a comparison. If there are more,
-// no diffs are read.
+// the list of files is cut and no diffs are read.
 const maxDiffFiles = 100_000
 
 func (o DiffOptions) filled(e *Engine) DiffOptions {

@@ -69,7 +69,7 @@ func (p *diffParser) readFile(in *bufio.Reader) error {
 		f.Renamed, f.NewPath = true, next()
 	}
 	if len(p.diff.Files) == maxDiffFiles {
-		p.diff.Overflow = true
+		p.diff.Cut, p.diff.Overflow = true, true
 		return errEnough
 	}
 	p.order = append(p.order, len(p.diff.Files))

@@ -193,7 +193,7 @@ func (s *Service) changedPaths(ctx context.Context, in *project.Project, from, t
 // pathsOf returns the old and new paths of the files of a diff; nil if there are
 // too many.
 func pathsOf(d *git.Diff) []string {
-	if d.TimedOut {
+	if d.TimedOut || d.Cut {
 		return nil
 	}
 	paths := []string{}

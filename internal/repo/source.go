@@ -222,7 +222,7 @@ func (o *Source) Paths(ctx context.Context, commit, directory string) ([]string,
 
 // Changed lists the files that differ between two commits: directly if straight
 // is set, else since their merge base. known is false if they cannot be
-// compared. For the IDs see Read.
+// compared, or if more files differ than a comparison lists. For the IDs see Read.
 func (o *Source) Changed(ctx context.Context, from, to string, straight bool) (paths []string, known bool, err error) {
 	for _, id := range []string{from, to} {
 		if _, ok := git.ParseOID(id); !ok && id != "" { // an empty ID is the state before the first commit
@@ -242,7 +242,7 @@ func (o *Source) Changed(ctx context.Context, from, to string, straight bool) (p
 		}
 	}
 	slices.Sort(paths)
-	return slices.Compact(paths), !d.TimedOut, nil
+	return slices.Compact(paths), !d.TimedOut && !d.Cut, nil
 }
 
 // Protected reports whether a branch or tag is protected.

@@ -2,9 +2,11 @@ package servertest
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"svc/internal/app/apptest"
+	"svc/internal/git/gittest"
 )
 
 // TestPushOwned pushes files with code owners to a branch that requires their approval: as an
@@ -61,6 +63,47 @@ func TestPushOwned(t *testing.T) {
 			{Do: put.Do, As: p.alice, JSON: `{"branch":"main","commit_message":"m","content":"y"}`, Status: 200},
 			{Do: "PATCH " + at + "/protected_branches/main", As: p.alice, JSON: `{"code_owner_approval_required":true}`, Status: 200},
 			{Name: "a merge has its own check", Do: "POST " + at + "/merge_requests", As: danToken, JSON: `{"source_branch":"topic2","target_branch":"main","title":"t"}`, Status: 201},
+		})
+	})
+}
+
+// TestPushOwnedAmongMany changes a file with code owners together with more files
+// than a comparison lists.
+func TestPushOwnedAmongMany(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		p := newPlace(t, s, "")
+		at := fmt.Sprintf("/projects/%d", p.id)
+		alice := newClone(t, s, p.alice, p.path)
+		alice.commit("CODEOWNERS", "*.rb @alice\n", "Owners")
+		alice.push("", "HEAD:main")
+		s.Table(t, []apptest.Call{
+			{Do: "DELETE " + at + "/protected_branches/main", As: p.alice, Status: 204},
+			{Do: "POST " + at + "/protected_branches", As: p.alice, JSON: `{"name":"main","push_access_level":30,"merge_access_level":30,"code_owner_approval_required":true}`, Status: 201},
+		})
+
+		// A few objects are 317 × 317 files, which sort before the owned file.
+		bob := newClone(t, s, p.bob, p.path)
+		tree := func(entries string) string {
+			return gittest.RunInput(t, bob.dir, strings.NewReader(entries), "mktree")
+		}
+		repeat := func(entry string) string {
+			var b strings.Builder
+			for i := range 317 {
+				fmt.Fprintf(&b, "%s\t%03d\n", entry, i)
+			}
+			return b.String()
+		}
+		blob := gittest.RunInput(t, bob.dir, strings.NewReader("x"), "hash-object", "-w", "--stdin")
+		many := tree(repeat("040000 tree " + tree(repeat("100644 blob "+blob))))
+		owners := gittest.Run(t, bob.dir, "rev-parse", "HEAD:CODEOWNERS")
+		root := tree("100644 blob " + owners + "\tCODEOWNERS\n040000 tree " + many + "\tmany\n100644 blob " + blob + "\tz.rb\n")
+		bob.git("reset", "-q", "--soft", gittest.Run(t, bob.dir, "commit-tree", "-p", "HEAD", "-m", "Many files", root))
+		bob.push("You cannot push so many changes to main, because it requires the approval of code owners.", "HEAD:main")
+		bob.push("", "HEAD:topic")
+		s.Table(t, []apptest.Call{
+			{Do: "POST " + at + "/merge_requests", As: p.bob, JSON: `{"source_branch":"topic","target_branch":"main","title":"t"}`, Status: 201},
+			{Do: "GET " + at + "/merge_requests/1/approval_state", As: p.bob, Status: 200, Want: `{"rules":[{"name":"*.rb","rule_type":"code_owner","approvals_required":1,"approved":false}]}`},
 		})
 	})
 }
