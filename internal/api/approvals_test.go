@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"svc/internal/app/apptest"
+	"svc/internal/git/gittest"
 	"svc/internal/project"
 )
 
@@ -162,6 +163,40 @@ func TestApprovalsReset(t *testing.T) {
 		commitTo(t, s, alice, id, "next", "next.txt", "next\n", "Next")
 		s.Check(t, apptest.Call{Do: "PUT " + m, As: bob, JSON: `{"target_branch":"next"}`, Status: 200})
 		approved(`[]`)
+	})
+}
+
+// TestApprovalsOfDroppedMerge rebases a merge request whose merge commit undoes a
+// commit: the rebase leaves the merge commit out, so that the approved changes are
+// not those of the rebased branch.
+func TestApprovalsOfDroppedMerge(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		bobID, bob := s.User(t, "bob")
+		id := code(t, s, alice, "code", "")
+		enlist(t, s, id, bobID, project.Developer)
+		r := s.Repository(t, id)
+		base := r.Tip("main")
+		side := r.Commit(gittest.Commit{Branch: "side", Parents: []string{base}, Changes: []gittest.Change{{Path: "evil.txt", Content: "evil\n"}}})
+		work := func(branch string, parents ...string) string {
+			change := gittest.Change{Path: branch + ".txt", Content: "work\n"}
+			first := r.Commit(gittest.Commit{Branch: branch, Parents: []string{base}, Changes: []gittest.Change{change}})
+			if len(parents) > 0 { // keeps the tree of the first parent
+				r.Commit(gittest.Commit{Branch: branch, Parents: append([]string{first}, parents...)})
+			}
+			m := requested(t, s, bob, id, branch, "")
+			s.Check(t, apptest.Call{Do: "GET " + m + "/diffs", As: alice, Status: 200, Want: fmt.Sprintf(`[{"new_path":%q}]`, change.Path)})
+			s.Check(t, apptest.Call{Do: "POST " + m + "/approve", As: alice, Status: 201})
+			return m
+		}
+		undone, plain := work("undone", side), work("plain")
+		commitTo(t, s, alice, id, "main", "main.txt", "main\n", "Main")
+		for m, want := range map[string]string{undone: `[]`, plain: `[{"user":{"username":"alice"}}]`} {
+			s.Check(t, apptest.Call{Do: "PUT " + m + "/rebase", As: bob, Status: 202})
+			becomes(t, s, apptest.Call{Do: "GET " + m + "?include_diverged_commits_count=true", As: bob, Status: 200, Want: `{"diverged_commits_count":0}`})
+			becomes(t, s, apptest.Call{Do: "GET " + m + "/approvals", As: alice, Status: 200, Want: `{"approved_by":` + want + `}`})
+		}
 	})
 }
 

@@ -77,8 +77,8 @@ func (s *Service) Pushed(ctx context.Context, tx *db.Tx, p repo.Push) error {
 }
 
 // pushedFrom sets the new head of the open merge requests from a branch. rebased is
-// the ID of the merge request that the push rebased; it keeps its approvals, because
-// its changes are the same.
+// the ID of the merge request that the push rebased without changing what would be
+// merged; it keeps its approvals.
 func (s *Service) pushedFrom(ctx context.Context, tx *db.Tx, projectID int64, branch, head string, userID, rebased int64) error {
 	list, err := findFromBranch(ctx, tx, projectID, branch)
 	if err != nil {
@@ -127,9 +127,9 @@ func (s *Service) pushedFrom(ctx context.Context, tx *db.Tx, projectID int64, br
 // landing identifies the merge request that a push merges or rebases. It is stored
 // as JSON in the push journal (About).
 type landing struct {
-	RequestID int64  `json:"merge_request_id"` // 0: none is merged
-	Rebased   int64  `json:"rebased,omitempty"`
-	Head      string `json:"head"` // the merged commit; the source branch may have newer ones
+	RequestID int64  `json:"merge_request_id"`  // 0: none is merged
+	Rebased   int64  `json:"rebased,omitempty"` // its changes are the same
+	Head      string `json:"head"`              // the merged commit; the source branch may have newer ones
 	Merge     string `json:"merge,omitempty"`
 	Squash    string `json:"squash,omitempty"`
 	Remove    bool   `json:"remove,omitempty"` // delete the source branch

@@ -150,11 +150,14 @@ func (s *Service) rebase(ctx context.Context, w rebaseWork, m *MergeRequest) err
 	if w.SkipCI {
 		options = []string{"ci.skip"}
 	}
-	about, err := json.Marshal(landing{Rebased: m.ID})
-	if err != nil {
-		return err
+	about := func(same bool) (string, error) {
+		if !same { // like any other push: approvals were given for other changes
+			return "", nil
+		}
+		text, err := json.Marshal(landing{Rebased: m.ID})
+		return string(text), err
 	}
-	return s.Repos.Rebase(ctx, w.By, in, target, project.RefTo(*m.SourceProjectID), m.SourceBranch, git.OID(m.Head), options, string(about))
+	return s.Repos.Rebase(ctx, w.By, in, target, project.RefTo(*m.SourceProjectID), m.SourceBranch, git.OID(m.Head), options, about)
 }
 
 // MergeRef creates the merge commit of a merge request at

@@ -140,9 +140,11 @@ func (s *Service) Resolve(ctx context.Context, by actor.Actor, target *project.P
 
 // Rebase rebases a branch, which must be at head, onto a commit of the target
 // project, for an actor who may push to the branch. options are the push
-// options, about is passed on to the event. Merge commits are left out, and commits that become empty.
+// options. Merge commits are left out, and commits that become empty. about returns
+// the text that is passed on to the event; same is set if the rebased branch has the
+// content that a merge of head would have, which merge commits can prevent.
 // Unprocessable if there are conflicts; the other errors are those of a push.
-func (s *Service) Rebase(ctx context.Context, by actor.Actor, target *project.Project, onto git.OID, source project.Ref, branch string, head git.OID, options []string, about string) error {
+func (s *Service) Rebase(ctx context.Context, by actor.Actor, target *project.Project, onto git.OID, source project.Ref, branch string, head git.OID, options []string, about func(same bool) (string, error)) error {
 	p, r, err := s.writeSome(ctx, by, source)
 	if err != nil {
 		return err
@@ -174,5 +176,33 @@ func (s *Service) Rebase(ctx context.Context, by actor.Actor, target *project.Pr
 	if tip == head {
 		return nil
 	}
-	return s.moveBy(ctx, by, p, r, overWeb, journal{Options: options, About: about}, git.Update{Ref: git.Heads + branch, Old: head, New: tip})
+	same, err := s.mergesTo(ctx, by, r, onto, head, tip)
+	if err != nil {
+		return err
+	}
+	text, err := about(same)
+	if err != nil {
+		return err
+	}
+	return s.moveBy(ctx, by, p, r, overWeb, journal{Options: options, About: text}, git.Update{Ref: git.Heads + branch, Old: head, New: tip})
+}
+
+// mergesTo reports whether a merge of two commits has the tree of a third one.
+func (s *Service) mergesTo(ctx context.Context, by actor.Actor, r git.Repo, ours, theirs, result git.OID) (bool, error) {
+	merged := ours
+	c, err := r.Squash(ctx, git.MergeOptions{Ours: string(ours), Theirs: string(theirs), Author: s.signature(by), Committer: s.signature(by)})
+	switch {
+	case errors.Is(err, git.ErrConflict):
+		return false, nil
+	case err == nil:
+		merged = c.ID
+	case !errors.Is(err, git.ErrNothing):
+		return false, unmerged(err)
+	}
+	want, err := r.ResolveTree(ctx, string(merged))
+	if err != nil {
+		return false, missing(err, "Commit")
+	}
+	got, err := r.ResolveTree(ctx, string(result))
+	return got == want, missing(err, "Commit")
 }
