@@ -9,12 +9,9 @@ import (
 	"fmt"
 	"html"
 	"io"
-	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/alecthomas/chroma/v2"
-	"github.com/microcosm-cc/bluemonday"
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
@@ -203,22 +200,6 @@ func engine(b *budget, s style, source string) goldmark.Markdown {
 		goldmark.WithRendererOptions(rendering.WithUnsafe(), renderer.WithNodeRenderers(util.Prioritized(blocks{s}, 100), util.Prioritized(syntax{}, 100))),
 	)
 }
-
-// policy returns the sanitizer policy for texts of users: no scripts, styles, forms
-// or frames.
-var policy = sync.OnceValue(func() *bluemonday.Policy {
-	p := bluemonday.UGCPolicy()
-	p.AllowAttrs("class").Matching(regexp.MustCompile(`^(chroma|[a-z][a-z0-9]{0,3}|language-[\w+#-]{1,40}|footnote[\w-]{0,20}|task-list-item|mermaid|markdown-alert( markdown-alert-[a-z]{1,10})?|markdown-alert-title)$`)).
-		OnElements("span", "pre", "code", "div", "li", "a", "sup", "p")
-	p.AllowAttrs("data-math-style").Matching(regexp.MustCompile(`^(inline|display)$`)).OnElements("code", "pre")
-	p.AllowAttrs("type", "checked", "disabled").Matching(regexp.MustCompile(`^(checkbox|checked|disabled|)$`)).OnElements("input")
-	p.AllowAttrs("aria-label").Matching(regexp.MustCompile(`^(Done|To do)$`)).OnElements("input")
-	p.AllowAttrs("tabindex").Matching(regexp.MustCompile(`^0$`)).OnElements("pre")
-	p.AllowAttrs("align").Matching(regexp.MustCompile(`^(left|right|center)$`)).OnElements("p", "div", "img", "h1", "h2", "h3")
-	p.RequireNoFollowOnFullyQualifiedLinks(true)
-	p.RequireNoReferrerOnFullyQualifiedLinks(true)
-	return p
-})
 
 // HeadingPrefix is the prefix of the IDs in a text. It keeps them distinct from the
 // IDs of the page.

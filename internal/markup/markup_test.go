@@ -26,6 +26,13 @@ func TestSafe(t *testing.T) {
 		"<svg><script>alert(1)</script></svg>": "",
 		"<div class='skip card'>x</div>":       "x",
 		"[a](data:text/html,x)":                "a",
+		"<pre id=\"fetch\">x</pre>":            "<pre>x</pre>",
+		"<p id=\"x user-content-x\">x":         "<p>x",
+		"<p id=\"user-content-x\">x":           `<p id="user-content-x">x`,
+		"<div class='df'>x</div>":              "<div>x</div>",
+		"<pre class='prewrap'>x</pre>":         "<pre>x</pre>",
+		"<span class='nf'>x</span>":            `<span class="nf">x</span>`,
+		"a[^1]\n\n[^1]: b":                     `class="footnote-ref"`,
 		"@\"><script>alert(1)</script>":        "",
 		"~\"<img src=x onerror=alert(1)>\"":    "",
 	} {
@@ -36,7 +43,7 @@ func TestSafe(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q becomes %q, want %q in it", source, got, want)
 		}
-		for _, bad := range []string{"<script", "javascript:", "onerror=", "<iframe", "<form", "style=", "data:", "skip card"} {
+		for _, bad := range []string{"<script", "javascript:", "onerror=", "<iframe", "<form", "style=", "data:", "skip card", `"fetch"`, `"df"`} {
 			if strings.Contains(got, bad) {
 				t.Errorf("%q becomes %q", source, got)
 			}
