@@ -346,19 +346,28 @@ func (w *Web) createDiffNote(v *visit, ref project.Ref) error {
 	if err != nil {
 		return w.refuseDiffNote(v, &p, version, err)
 	}
-	if v.param("fragment") == "" {
-		v.flashCommands(n.Commands)
+	to := fmt.Sprintf("%s/diffs?diff_id=%d", p.Path, version)
+	if n.ID != 0 {
+		to = fmt.Sprintf("%s/diffs?%s#note_%d", p.Path, encode("diff_id", fmt.Sprint(version), "note", fmt.Sprint(n.ID)), n.ID)
 	}
 	if v.param("fragment") != "" {
-		if err := w.mergeChanges(v, &p); err != nil {
-			return err
-		}
-		return v.showDiff(p, p.Diff)
+		return w.showStored(v, &p, to)
 	}
-	if n.ID == 0 {
-		return v.redirect(fmt.Sprintf("%s/diffs?diff_id=%d", p.Path, version))
+	v.flashCommands(n.Commands)
+	return v.redirect(to)
+}
+
+// showStored responds to a script with the file of a comment that was stored. If
+// the shown version does not have the file, it redirects to a page that does: after
+// an error the script would not know that the comment was stored.
+func (w *Web) showStored(v *visit, p *mergePage, to string) error {
+	if err := w.mergeChanges(v, p); err != nil {
+		return err
 	}
-	return v.redirect(fmt.Sprintf("%s/diffs?%s#note_%d", p.Path, encode("diff_id", fmt.Sprint(version), "note", fmt.Sprint(n.ID)), n.ID))
+	if len(p.Diff.Files) == 0 {
+		return v.done("Your comment was saved. The latest version does not contain its file.", to)
+	}
+	return v.showDiff(*p, p.Diff)
 }
 
 // refuseDiffNote shows why a comment was refused, to the script or on the page.

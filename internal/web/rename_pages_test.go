@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -56,5 +57,35 @@ func TestRenamedThreads(t *testing.T) {
 		if i := strings.Index(file, `data-to="0_32"`); i < 0 || !strings.Contains(file[i:], "About the last line") {
 			t.Errorf("the thread is not at line 32 of the renamed file")
 		}
+	})
+}
+
+// TestCommentOnRemovedFile comments with a script on a file that the latest version
+// does not contain.
+func TestCommentOnRemovedFile(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, ada := s.User(t, "ada")
+		const at, one = "/projects/ada%2Fp", "/ada/p/-/merge_requests/1"
+		commit := func(fields, actions string) {
+			s.Check(t, apptest.Call{Do: "POST " + at + "/repository/commits", As: ada, Status: 201, JSON: fmt.Sprintf(`{"branch":"work","commit_message":"c",%s"actions":[%s]}`, fields, actions)})
+		}
+		s.Check(t, apptest.Call{Do: "POST /projects", As: ada, JSON: `{"name":"p","initialize_with_readme":true}`, Status: 201})
+		commit(`"start_branch":"main",`, `{"action":"create","file_path":"a.txt","content":"a\n"},{"action":"create","file_path":"b.txt","content":"b\n"}`)
+		s.Check(t, apptest.Call{Do: "POST " + at + "/merge_requests", As: ada, JSON: `{"source_branch":"work","target_branch":"main","title":"m"}`, Status: 201})
+		b := newBrowser(t, s).signIn("ada", password)
+		page := b.get(one+"/diffs").want(200, "b.txt")
+		version := regexp.MustCompile(`name="version" value="(\d+)"`).FindStringSubmatch(page.body)[1]
+		commit("", `{"action":"delete","file_path":"b.txt"}`)
+		s.Settled(t)
+		for _, more := range [][]string{nil, {"review", "1"}} {
+			p := b.submit(one+"/diffs", one+"/diff_notes?fragment=1&file=b.txt", append([]string{"version", version, "path", "b.txt", "to", "0_1", "note", "Once"}, more...)...).want(303)
+			if got := p.header.Get("Location"); !strings.HasPrefix(got, one+"/diffs?diff_id="+version) {
+				t.Errorf("%v: leads to %q", more, got)
+			}
+			b.get(one+"/diffs").want(200, "Your comment was saved.")
+		}
+		s.Check(t, apptest.Call{Do: "GET " + at + "/merge_requests/1/discussions", As: ada, Status: 200, Want: `[{"notes":[{"system":true}]},{"notes":[{"body":"Once"}]}]`})
+		s.Check(t, apptest.Call{Do: "GET " + at + "/merge_requests/1/draft_notes", As: ada, Status: 200, Want: `[{"note":"Once"}]`})
 	})
 }

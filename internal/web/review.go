@@ -149,16 +149,14 @@ func (w *Web) addDiffDraft(v *visit, p *mergePage, version int64, n merge.NewDra
 	if err != nil {
 		return w.refuseDiffNote(v, p, version, err)
 	}
+	to := fmt.Sprintf("%s/diffs?diff_id=%d#draft_%d", p.Path, version, d.ID)
 	if v.param("fragment") == "" {
-		return v.redirect(fmt.Sprintf("%s/diffs?diff_id=%d#draft_%d", p.Path, version, d.ID))
+		return v.redirect(to)
 	}
 	if err := w.fillReview(v, p, p.MergeRequest.Can(v.actor, p.P.Project)); err != nil {
 		return err
 	}
-	if err := w.mergeChanges(v, p); err != nil {
-		return err
-	}
-	return v.showDiff(*p, p.Diff)
+	return w.showStored(v, p, to)
 }
 
 // placedDraft is a draft note with its position in the diff that is shown.

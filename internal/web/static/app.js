@@ -315,16 +315,18 @@
   // server refuses it says on the page that comes then.
   const send = async (form, button) => {
     const data = new FormData(form, button);
-    const res = await fetch(form.action, { method: "POST", body: new URLSearchParams(data), headers: { Accept: "text/html" } });
-    if (!res.ok && res.status !== 422) throw new Error(res.statusText);
-    return res;
+    return fetch(form.action, { method: "POST", body: new URLSearchParams(data), headers: { Accept: "text/html" } });
   };
   document.addEventListener("submit", async (e) => {
     const form = e.target, quiet = "quiet" in form.dataset, sheet = "sheetForm" in form.dataset && form.closest("[data-part]");
     if (e.defaultPrevented || !quiet && !sheet) return;
     e.preventDefault();
+    let res;
+    try { res = await send(form, e.submitter); } catch { form.submit(); return; }
+    // The server has answered: what it stored must not be sent again.
     try {
-      const res = await send(form, e.submitter), page = await res.text(), refused = partOf(page, "main > .note.bad");
+      if (!res.ok && res.status !== 422) throw new Error(res.statusText);
+      const page = await res.text(), refused = partOf(page, "main > .note.bad");
       if (res.status === 422) {
         form.outerHTML = partOf(page, "[data-sheet-form]")?.outerHTML || form.outerHTML;
         if (sheet) enter(sheet.querySelector("[data-sheet-form]"));
@@ -336,7 +338,7 @@
       await refresh();
       if (quiet && e.submitter?.isConnected) location.reload();
       say(refused ? refused.textContent : "Saved");
-    } catch { form.submit(); }
+    } catch { location.reload(); }
   });
   const partOf = (html, q) => new DOMParser().parseFromString(html, "text/html").querySelector(q);
 

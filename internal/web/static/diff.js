@@ -363,15 +363,19 @@
     if (e.defaultPrevented || !file || f.method !== "post") return;
     e.preventDefault();
     const first = f.closest(".thread")?.querySelector(".said")?.id, to = mine ? f.elements.to.value : "", resolves = /\/resolve$/.test(f.action);
+    let url = f.action, fresh, res;
+    if (mine && new URL(url).pathname.endsWith("/diff_notes")) { url = address(file); url.pathname = new URL(f.action).pathname; }
     try {
-      let url = f.action, fresh;
-      if (mine && new URL(url).pathname.endsWith("/diff_notes")) { url = address(file); url.pathname = new URL(f.action).pathname; }
-      const res = await fetch(url, { method: "POST", body: new URLSearchParams(new FormData(f, e.submitter)), redirect: "manual", headers: { Accept: "text/html" } });
+      res = await fetch(url, { method: "POST", body: new URLSearchParams(new FormData(f, e.submitter)), redirect: "manual", headers: { Accept: "text/html" } });
+    } catch { f.submit(); return; }
+    // The server has answered: sent again, a comment would be there twice.
+    try {
       if (res.status === 422 && res.headers.get("Content-Type")?.startsWith("text/plain")) {
         note(file, "bad", await res.text());
         if (e.submitter) e.submitter.disabled = false;
         return;
       }
+      if (mine && res.type === "opaqueredirect") { location.reload(); return; } // the page says why
       if (res.ok && mine) fresh = take(file, await res.text());
       else if (res.ok || res.type === "opaqueredirect") fresh = await load(file);
       else throw new Error(res.statusText);
@@ -379,7 +383,7 @@
       focusThread(at?.closest(".thread"), false);
       if (mine) say("Comment added");
       if (resolves) say("Saved");
-    } catch { f.submit(); }
+    } catch { location.reload(); }
   });
 
   root.addEventListener("click", (e) => {
