@@ -1,10 +1,12 @@
 package web
 
 import (
+	"encoding/xml"
 	"fmt"
 	"html/template"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"svc/internal/ci"
 	"svc/internal/ci/flow"
@@ -140,14 +142,21 @@ func coverageColor(percent float64) string {
 	return "#d1394f"
 }
 
-// drawBadge draws two texts side by side. They need no escaping: they do not come
-// from users.
+// drawBadge draws two texts side by side.
 func drawBadge(label, value, color string) string {
 	const letter, pad = 6.8, 12.0
-	a, b := float64(len(label))*letter+pad, float64(len(value))*letter+pad
+	a, b := float64(utf8.RuneCountInString(label))*letter+pad, float64(utf8.RuneCountInString(value))*letter+pad
+	label, value = svgText(label), svgText(value)
 	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="20" role="img" aria-label="%s: %s"><title>%s: %s</title>`+
 		`<clipPath id="r"><rect width="%.0f" height="20" rx="4"/></clipPath><g clip-path="url(#r)"><rect width="%.0f" height="20" fill="#4b5063"/>`+
 		`<rect x="%.0f" width="%.0f" height="20" fill="%s"/></g><g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" text-anchor="middle">`+
 		`<text x="%.1f" y="14">%s</text><text x="%.1f" y="14">%s</text></g></svg>`,
 		a+b, label, value, label, value, a+b, a, a, b, color, a/2, label, a+b/2, value)
+}
+
+// svgText escapes a text for SVG. Characters that XML does not allow are replaced.
+func svgText(text string) string {
+	var b strings.Builder
+	_ = xml.EscapeText(&b, []byte(text)) // a strings.Builder does not fail
+	return b.String()
 }

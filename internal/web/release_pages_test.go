@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"encoding/xml"
 	"strings"
 	"testing"
 
@@ -49,6 +50,9 @@ func TestReleasePages(t *testing.T) {
 		guest.get("/ada/p/-/tags/rel/1").want(200, "All tags")
 		guest.get("/ada/p/-/tags/none").want(404)
 		guest.get("/ada/p/-/badges/release.svg").want(200, "rel/1")
+		if svg := guest.get("/ada/p/-/badges/release.svg?value=name&key_text=%3Ci%3E%26%01").want(200, "One &lt;script&gt;", "&lt;i&gt;&amp;").harmless(); xml.Unmarshal([]byte(svg.body), new(struct{})) != nil {
+			t.Errorf("the badge is not valid XML: %s", svg.body)
+		}
 		feed := guest.get(at+".atom").want(200, "<feed", "/ada/p/-/releases/rel%2F1", "&lt;strong&gt;bold").harmless()
 		if kind := feed.header.Get("Content-Type"); !strings.HasPrefix(kind, "application/atom+xml") {
 			t.Errorf("the feed is %q", kind)
