@@ -109,16 +109,23 @@ func (s *Service) createForIssue(ctx context.Context, by actor.Actor, in *projec
 	if _, _, err := s.Repos.CreateBranch(ctx, by, ref, branch, in.DefaultBranch); err != nil {
 		return nil, err
 	}
-	title, description := fmt.Sprintf("Draft: Resolve %q", i.Title), fmt.Sprintf("Closes #%d", iid)
-	if i.Confidential { // readers of the merge request may not be allowed to see the issue title
-		title = fmt.Sprintf("Draft: Resolve #%d", iid)
+	f := FieldsFor(i)
+	f.TargetBranch = &in.DefaultBranch
+	return s.Create(ctx, by, ref, NewRequest{Fields: f, SourceBranch: branch})
+}
+
+// FieldsFor returns the title and description of a draft merge request that closes
+// an issue. Readers of the merge request may not be allowed to see a confidential
+// issue, so they do not contain its title.
+func FieldsFor(i *plan.Issue) Fields {
+	title, description := fmt.Sprintf("Draft: Resolve %q", i.Title), fmt.Sprintf("Closes #%d", i.IID)
+	if i.Confidential {
+		title = fmt.Sprintf("Draft: Resolve #%d", i.IID)
 	}
 	if r := []rune(title); len(r) > plan.MaxTitle {
 		title = string(r[:plan.MaxTitle])
 	}
-	return s.Create(ctx, by, ref, NewRequest{
-		Fields: Fields{Fields: plan.Fields{Title: &title, Description: &description}, TargetBranch: &in.DefaultBranch}, SourceBranch: branch,
-	})
+	return Fields{Fields: plan.Fields{Title: &title, Description: &description}}
 }
 
 // commandResult returns the result of a quick action; Invalid if it was refused.

@@ -178,11 +178,9 @@ func (w *Web) branchIssue(v *visit, ref project.Ref) error {
 	if _, _, err := w.Repos.Branch(v, v.actor, h.Place.Ref, from); err == nil {
 		target = from
 	}
-	title, text := fmt.Sprintf("Draft: Resolve %q", i.Title), fmt.Sprintf("Closes #%d", i.IID)
-	me := []int64{v.session.User.ID}
-	m, err := w.Merges.Create(v, v.actor, h.Place.Ref, merge.NewRequest{
-		SourceBranch: b.Name, Fields: merge.Fields{TargetBranch: &target, Fields: plan.Fields{Title: &title, Description: &text, Assignees: &me}},
-	})
+	f := merge.FieldsFor(i)
+	f.TargetBranch, f.Assignees = &target, &[]int64{v.session.User.ID}
+	m, err := w.Merges.Create(v, v.actor, h.Place.Ref, merge.NewRequest{SourceBranch: b.Name, Fields: f})
 	if err != nil {
 		return v.redirectWithFlash(err, "", to)
 	}

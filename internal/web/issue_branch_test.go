@@ -34,6 +34,8 @@ func TestIssueBranches(t *testing.T) {
 		b.get("/ada/p/-/merge_requests/1").want(200, "Draft: Resolve &#34;Schöner Fehler 0!&#34;", "Closes", "1-mr")
 		// The name of a branch does not reveal the title of a confidential issue.
 		b.get("/ada/p/-/issues/2").want(200, `value="2-confidential-issue"`, "Create branch").not(`value="merge_request"`)
+		b.submit("/ada/p/-/issues/2", "/ada/p/-/issues/2/branch", "name", "2-mr", "ref", "main", "do", "merge_request").leads("/ada/p/-/merge_requests/2")
+		b.get("/ada/p/-/merge_requests").want(200, "Draft: Resolve #2").not("Fehler 1")
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT /projects/%d", id), As: ada, Status: 200, Form: url.Values{"issue_branch_template": {"fix/%{id}_%{title}"}}, Want: `{"issue_branch_template":"fix/%{id}_%{title}"}`})
 		const general = "/ada/p/-/settings/general"
 		b.get(general).want(200, `value="fix/%{id}_%{title}"`)
