@@ -229,6 +229,7 @@ func (v *visit) fail(err error) {
 		return
 	}
 	refused, tooMany := errors.AsType[limit.Refused](err)
+		v.w.Header().Set("Cache-Control", "no-store") // another project or group may get the old path
 	switch {
 	case tooMany:
 		refused.Headers(v.w.Header())
@@ -261,9 +262,16 @@ func textOr(e *errs.Error, otherwise string) string {
 	return otherwise
 }
 
-// movedTo returns the URL of the same page of a moved object.
+// movedTo returns the URL of the same page of a moved object. Pages of groups are
+// below their path or below /groups.
 func movedTo(r *http.Request, m *project.Moved) string {
-	to := url.URL{Path: "/" + m.Path + strings.TrimPrefix(r.URL.Path, "/"+string(m.From)), RawQuery: r.URL.RawQuery}
+	under := ""
+	rest, ok := strings.CutPrefix(r.URL.Path, "/"+string(m.From))
+	if !ok {
+		under = "/groups"
+		rest = strings.TrimPrefix(r.URL.Path, "/groups/"+string(m.From))
+	}
+	to := url.URL{Path: under + "/" + m.Path + rest, RawQuery: r.URL.RawQuery}
 	return to.String()
 }
 

@@ -60,6 +60,24 @@ func TestRenamedThreads(t *testing.T) {
 	})
 }
 
+// TestRenamedGroup checks that old paths of a group lead to the same pages of it.
+func TestRenamedGroup(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, ada := s.User(t, "ada")
+		s.Check(t, apptest.Call{Do: "POST /groups", As: ada, JSON: `{"name":"g","path":"old","visibility":"public"}`, Status: 201})
+		s.Check(t, apptest.Call{Do: "PUT /groups/old", As: ada, JSON: `{"path":"later"}`, Status: 200})
+		b := newBrowser(t, s)
+		for from, to := range map[string]string{"/old": "/later", "/groups/old/-/labels?search=x": "/groups/later/-/labels?search=x"} {
+			p := b.get(from).want(301)
+			if got := p.header.Get("Location"); got != to || p.header.Get("Cache-Control") != "no-store" {
+				t.Errorf("%s leads to %q, want %q; Cache-Control: %q", from, got, to, p.header.Get("Cache-Control"))
+			}
+		}
+		b.get("/groups/later/-/labels?search=x").want(200)
+	})
+}
+
 // TestCommentOnRemovedFile comments with a script on a file that the latest version
 // does not contain.
 func TestCommentOnRemovedFile(t *testing.T) {
