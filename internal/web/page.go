@@ -167,18 +167,22 @@ func (w *Web) headers(h http.Header) {
 	}
 }
 
-// askToSignIn redirects to the sign-in page, which redirects back. A stream of events
-// is answered with 401: the script of a page that is still open does not ask again then.
+// askToSignIn redirects to the sign-in page, which redirects back: to the page of a
+// form that was sent, if there is one. A stream of events is answered with 401: the script of a page that is still open does not ask again then.
 func (v *visit) askToSignIn() error {
 	if v.r.Header.Get("Accept") == "text/event-stream" {
 		v.w.Header().Set("Cache-Control", "no-store")
 		http.Error(v.w, "Sign in first.", http.StatusUnauthorized)
 		return nil
 	}
+	to := v.r.URL
 	if v.r.Method != http.MethodGet {
-		return v.redirect("/users/sign_in")
+		var err error
+		if to, err = url.Parse(v.r.Referer()); err != nil || to.Host != v.r.Host {
+			return v.redirect("/users/sign_in")
+		}
 	}
-	return v.redirect("/users/sign_in?return_to=" + url.QueryEscape(v.r.URL.RequestURI()))
+	return v.redirect("/users/sign_in?return_to=" + url.QueryEscape(to.RequestURI()))
 }
 
 // redirect redirects to another page, with GET.
@@ -225,11 +229,11 @@ func (v *visit) fail(err error) {
 		return // the client disconnected or is too slow; this is not an error of the server
 	}
 	if moved, ok := errors.AsType[*project.Moved](err); ok && v.r.Method == http.MethodGet {
+		v.w.Header().Set("Cache-Control", "no-store") // another project or group may get the old path
 		http.Redirect(v.w, v.r, movedTo(v.r, moved), http.StatusMovedPermanently)
 		return
 	}
 	refused, tooMany := errors.AsType[limit.Refused](err)
-		v.w.Header().Set("Cache-Control", "no-store") // another project or group may get the old path
 	switch {
 	case tooMany:
 		refused.Headers(v.w.Header())

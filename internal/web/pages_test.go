@@ -226,3 +226,28 @@ func TestAssets(t *testing.T) {
 	b.get("/assets/..%2f..%2fweb.go").want(404)
 	b.get("/api/v4/docs").want(200)
 }
+
+// TestSignInAfterForm checks that a user whose session ended while they filled in a
+// form comes back to the page of the form, and no other site can choose that page.
+func TestSignInAfterForm(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, ada := s.User(t, "ada")
+		newProject(t, s, ada, "p", "public")
+		b := newBrowser(t, s)
+		token := b.get("/users/sign_in").token()
+		for from, to := range map[string]string{
+			s.URL + "/ada/p/-/issues/new?x=1": "/users/sign_in?return_to=%2Fada%2Fp%2F-%2Fissues%2Fnew%3Fx%3D1",
+			"https://example.org/x":           "/users/sign_in",
+			"":                                "/users/sign_in",
+		} {
+			r, err := http.NewRequestWithContext(t.Context(), "POST", s.URL+"/ada/p/-/issues", strings.NewReader(url.Values{"authenticity_token": {token}, "title": {"x"}}.Encode()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			r.Header.Set("Referer", from)
+			b.send(r).leads(to)
+		}
+	})
+}

@@ -30,6 +30,21 @@
   const current = document.querySelector(".nav [aria-current]");
   for (const e of [current?.closest("details"), current]) e?.scrollIntoView({ block: "nearest" });
 
+  // Drafts of forms that were sent (see editor.js) are dropped once the server has
+  // taken them: its next page does not refuse them and is for the same user.
+  const settle = (taken) => {
+    try {
+      const keys = JSON.parse(sessionStorage.getItem("svc.sent") || "[]");
+      sessionStorage.removeItem("svc.sent");
+      const own = `svc.draft:${document.body.dataset.user || ""} `;
+      if (taken) for (const key of keys) if (key.startsWith(own)) localStorage.removeItem(key);
+    } catch { /* no storage */ }
+  };
+  const came = performance.getEntriesByType("navigation")[0]?.type;
+  settle(came !== "back_forward" && !document.querySelector("[data-unsent]"));
+  document.addEventListener("svc:sent", () => settle(true));
+  document.addEventListener("svc:unsent", () => settle(false));
+
   // Formulas and diagrams need a script that other pages do not load.
   const rich = () => {
     if (!document.querySelector("code.math, pre.math, pre.mermaid")) return;
@@ -327,6 +342,8 @@
     try {
       if (!res.ok && res.status !== 422) throw new Error(res.statusText);
       const page = await res.text(), refused = partOf(page, "main > .note.bad");
+      if (partOf(page, "[data-unsent]")) throw new Error("the session has ended");
+      document.dispatchEvent(new Event("svc:sent"));
       if (res.status === 422) {
         form.outerHTML = partOf(page, "[data-sheet-form]")?.outerHTML || form.outerHTML;
         if (sheet) enter(sheet.querySelector("[data-sheet-form]"));
@@ -338,7 +355,10 @@
       await refresh();
       if (quiet && e.submitter?.isConnected) location.reload();
       say(refused ? refused.textContent : "Saved");
-    } catch { location.reload(); }
+    } catch {
+      document.dispatchEvent(new Event("svc:unsent"));
+      location.reload();
+    }
   });
   const partOf = (html, q) => new DOMParser().parseFromString(html, "text/html").querySelector(q);
 

@@ -372,6 +372,7 @@
     try {
       if (res.status === 422 && res.headers.get("Content-Type")?.startsWith("text/plain")) {
         note(file, "bad", await res.text());
+        document.dispatchEvent(new Event("svc:unsent"));
         if (e.submitter) e.submitter.disabled = false;
         return;
       }
@@ -379,11 +380,15 @@
       if (res.ok && mine) fresh = take(file, await res.text());
       else if (res.ok || res.type === "opaqueredirect") fresh = await load(file);
       else throw new Error(res.statusText);
+      document.dispatchEvent(new Event("svc:sent"));
       const at = first ? document.getElementById(first) : $$(`.thread[data-to="${to || "0_0"}"]`, fresh).at(-1);
       focusThread(at?.closest(".thread"), false);
       if (mine) say("Comment added");
       if (resolves) say("Saved");
-    } catch { location.reload(); }
+    } catch {
+      document.dispatchEvent(new Event("svc:unsent"));
+      location.reload();
+    }
   });
 
   root.addEventListener("click", (e) => {

@@ -253,24 +253,29 @@
     take(e.target, [...e.dataTransfer.files]);
   });
 
-  // Drafts: the text of a field is kept until its form is sent.
+  // Drafts: the text of a field is kept until the server has taken its form. app.js
+  // sees on the next page whether it has.
 
   const kept = "svc.draft:", month = 30 * 24 * 3600e3, most = 2e5;
   // The hidden fields say what the text is about: a line of a diff, or a branch.
   const about = (form) => [...$$("input[type=hidden]", form)].filter((i) => i.name !== "authenticity_token" && i.name !== "was").map((i) => `${i.name}=${i.value}`).join("&");
-  const keyOf = (area) => `${kept}${location.pathname} ${area.form?.getAttribute("action") || ""} ${area.form ? about(area.form) : ""} ${area.name}`;
+  const keyOf = (area) => `${kept}${document.body.dataset.user || ""} ${location.pathname} ${area.form?.getAttribute("action") || ""} ${area.form ? about(area.form) : ""} ${area.name}`;
   const store = (f) => { try { return f(localStorage); } catch { return null; } };
+  const sentKeys = () => { try { return JSON.parse(sessionStorage.getItem("svc.sent") || "[]"); } catch { return []; } };
+  const setSent = (keys) => { try { sessionStorage.setItem("svc.sent", JSON.stringify(keys)); } catch { /* no storage */ } };
   const keepable = (e) => isText(e) || e.name === "title" && e.form?.querySelector("[data-editor]");
   store((s) => {
     for (const key of Object.keys(s)) if (key.startsWith(kept) && !(JSON.parse(s.getItem(key) || "{}").at > Date.now() - month)) s.removeItem(key);
   });
   const save = (area) => store((s) => {
+    setSent(sentKeys().filter((key) => key !== keyOf(area)));
     if (!area.value || area.value === area.defaultValue || area.value.length > most) s.removeItem(keyOf(area));
     else s.setItem(keyOf(area), JSON.stringify({ text: area.value, was: area.defaultValue, at: Date.now() }));
   });
   const restore = (area) => {
     if ("kept" in area.dataset) return;
     area.dataset.kept = "";
+    if (sentKeys().includes(keyOf(area))) return;
     const old = store((s) => JSON.parse(s.getItem(keyOf(area)) || "null"));
     if (!old || area.value !== area.defaultValue || old.was !== area.defaultValue) return;
     area.value = old.text;
@@ -292,7 +297,7 @@
   document.addEventListener("submit", (e) => {
     if (e.defaultPrevented && "confirm" in e.target.dataset) return; // it asks first
     clearTimeout(due);
-    for (const a of e.target.elements) if (keepable(a)) { a.dataset.sent = ""; store((s) => s.removeItem(keyOf(a))); }
+    for (const a of e.target.elements) if (keepable(a)) { save(a); a.dataset.sent = ""; setSent([...sentKeys(), keyOf(a)]); }
   });
 
   // Completion.
