@@ -4,6 +4,7 @@ import (
 	"html"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/alecthomas/chroma/v2"
 )
@@ -26,7 +27,7 @@ func lexerFor(name, language, source string) chroma.Lexer {
 }
 
 // highlight returns the tokens of each line of a text. ok is false if the lexer is
-// disabled or fails.
+// disabled or fails, or if its tokens are not the text: some lexers drop parts.
 func (s *session) highlight(b *budget, lexer chroma.Lexer, source string) (lines [][]chroma.Token, ok bool) {
 	own := s.bounded(lexer)
 	if own == nil {
@@ -39,10 +40,25 @@ func (s *session) highlight(b *budget, lexer chroma.Lexer, source string) (lines
 		return nil, false
 	}
 	var tokens []chroma.Token
+	var read strings.Builder
 	for t := it(); t != chroma.EOF; t = it() {
 		tokens = append(tokens, t)
+		read.WriteString(t.Value)
+	}
+	if normalized(read.String()) != normalized(source) {
+		return nil, false
 	}
 	return chroma.SplitTokensIntoLines(tokens), true
+}
+
+// normalized returns a text as lexers change it: with line feeds at the ends of
+// lines but not at the end of the text, and valid UTF-8.
+func normalized(text string) string {
+	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
+	if !utf8.ValidString(text) {
+		text = string([]rune(text))
+	}
+	return strings.TrimSuffix(text, "\n")
 }
 
 // plainLines returns the lines of a text as HTML, without highlighting.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"html"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -174,6 +176,38 @@ func TestCostlyCodeIsPlain(t *testing.T) {
 	html, err := r.Markdown(t.Context(), "# Title\n\n```python\n"+strings.Repeat("a <b>\n", 20_000)+"```\n\n```python\ndef f(): pass\n```\n", Options{Highlight: true})
 	if err != nil || !strings.Contains(html, "Title</h1>") || !strings.Contains(html, "a &lt;b&gt;\na") {
 		t.Errorf("%.100q, %v", html, err)
+	}
+}
+
+// TestLinesAreTheText checks that highlighted lines have the text of the file, also
+// where a lexer drops a part of it.
+func TestLinesAreTheText(t *testing.T) {
+	t.Parallel()
+	tag := regexp.MustCompile(`<[^>]*>`)
+	r := New(Deps{})
+	for _, c := range []struct {
+		name, text  string
+		highlighted bool
+	}{
+		{"x.go", "package x\r\n\r\nfunc f() {}", true},
+		{"x.py", "def f():\n    return \"\xff\"\n\n", true},
+		{"x.odin", "#+build linux,darwin,windows\npackage x\n", false},
+		{"Caddyfile", "{\n\n\temail a@example.org\n}\nexample.org\n", false},
+	} {
+		lines, err := r.Lines(t.Context(), Source{Name: c.name, Text: c.text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := strings.Join(lines, "\n")
+		plain := func(text string) string {
+			return strings.TrimRight(strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\r", ""), "\n")
+		}
+		if got, want := plain(html.UnescapeString(tag.ReplaceAllString(all, ""))), plain(c.text); got != want {
+			t.Errorf("%s: the lines are %q, want %q", c.name, got, want)
+		}
+		if strings.Contains(all, "<span") != c.highlighted {
+			t.Errorf("%s: %s", c.name, all)
+		}
 	}
 }
 
