@@ -1,7 +1,12 @@
 package web
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"html/template"
+	"maps"
+	"slices"
 	"strings"
 
 	"svc/internal/errs"
@@ -18,6 +23,7 @@ type snippetForm struct {
 	Rows    []snippetRow
 	Kept    []string      // files that cannot be edited in a form; they are kept
 	Look    template.HTML // preview of the description
+	Version string        // state of the snippet that is edited: see snippetVersion
 	To      string        // URL of the form
 	Back    string
 }
@@ -194,12 +200,23 @@ func (w *Web) snippetEdit(v *visit, in *project.Ref) (snippetForm, map[string]st
 }
 
 func (w *Web) editSnippetForm(v *visit, in *project.Ref) error {
-	p, _, err := w.snippetEdit(v, in)
+	p, before, err := w.snippetEdit(v, in)
 	if err != nil {
 		return err
 	}
 	p.Form = filled("title", p.Snippet.Title, "description", p.Snippet.Description, "visibility", string(p.Snippet.Visibility))
+	p.Version = snippetVersion(p.Snippet, before)
 	return v.show(p)
+}
+
+// snippetVersion identifies the editable fields and texts of a snippet.
+func snippetVersion(s *snippet.Snippet, texts map[string]string) string {
+	h := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		fmt.Fprintf(h, "%q %q ", name, texts[name])
+	}
+	fmt.Fprintf(h, "%q %q %q", s.Title, s.Description, s.Visibility)
+	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
 func (w *Web) editSnippet(v *visit, in *project.Ref) error {
@@ -207,9 +224,13 @@ func (w *Web) editSnippet(v *visit, in *project.Ref) error {
 	if err != nil {
 		return err
 	}
-	p.Rows = v.sentRows()
+	p.Rows, p.Version = v.sentRows(), v.text("version")
 	if v.ticked("preview") {
 		return w.previewSnippet(v, p)
+	}
+	if now := snippetVersion(p.Snippet, before); p.Version != "" && p.Version != now {
+		p.Version = now
+		return p.refused(v, errs.Conflict("The snippet has changed since you started editing. Save again to overwrite these changes."))
 	}
 	s, err := w.Snippets.Update(v, v.actor, in, p.Snippet.ID, v.snippetFields(p.Rows, before), nil)
 	if err == nil {

@@ -53,6 +53,15 @@ func TestSnippetPages(t *testing.T) {
 			guest.get(at + "/raw/main/none").want(404)
 			ada.get(at+"/edit").want(200, "Clear the name of a file", `value="snippetfile2.txt"`).harmless()
 			ada.submit(at+"/edit", at, "title", "", "visibility", "public", "was", "snippetfile2.txt", "path", "b", "content", "changed").want(422, "can&#39;t be blank", "changed")
+			edited := ada.get(at + "/edit").want(200)
+			version := regexp.MustCompile(`name="version" value="(\w+)"`).FindStringSubmatch(edited.body)[1]
+			ada.submit(at+"/edit", at, "title", "A", "visibility", "public", "version", version, "was", "snippetfile2.txt", "path", "snippetfile2.txt", "content", "first").leads(at)
+			late := []string{"title", "A", "visibility", "public", "was", "snippetfile2.txt", "path", "snippetfile2.txt", "content", "late", "version"}
+			again := ada.submit(at+"/edit", at, append(late, version)...).want(422, "has changed since you started editing", "late")
+			guest.get(at+"/raw/main/snippetfile2.txt").want(200, "first")
+			version = regexp.MustCompile(`name="version" value="(\w+)"`).FindStringSubmatch(again.body)[1]
+			ada.submit(at+"/edit", at, append(late, version)...).leads(at)
+			guest.get(at+"/raw/main/snippetfile2.txt").want(200, "late")
 			ada.submit(at+"/edit", at, "title", "B", "description", "", "visibility", "internal", "was", evil+".go", "path", "", "content", "", "was", "snippetfile2.txt", "path", "b.txt", "content", "changed").leads(at)
 			ada.get(at).want(200, "B", "b.txt", "changed", "Internal")
 			guest.get(at).want(404)
