@@ -29,15 +29,19 @@ type Acceptance struct {
 	SquashMessage string
 	Squash        *bool
 	RemoveSource  *bool
-	Auto          bool // merge when the pipeline succeeds
+	Auto          bool // merge when the pipeline succeeds and all checks pass
 
+	// orNow: with Auto, merge now if there is nothing to wait for, also without a
+	// successful pipeline.
+	orNow bool
 	// waited: the merge request waited for an automatic merge, which can be canceled.
 	waited bool
 }
 
 // Merge merges a merge request. With Auto it is merged when its pipeline has
-// succeeded, it is approved and its dependencies are merged. The actor needs
-// permission to merge into the target branch.
+// succeeded and all checks pass; it is refused if it could be merged now, but its
+// pipeline failed or does not exist. The actor needs permission to merge into the
+// target branch.
 // NotFound; Unauthorized; Forbidden while the repository is being moved;
 // NotAllowed if the merge request is not ready; Unprocessable if git cannot
 // merge it; Conflict if the head is not SHA.
@@ -62,6 +66,10 @@ func (s *Service) Merge(ctx context.Context, by actor.Actor, ref project.Ref, ii
 	if err := m.ready(later); err != nil {
 		return nil, err
 	}
+	// Who asks to merge when the pipeline succeeds may ask before it is created.
+	if a.Auto && !later && !a.orNow && (m.Pipeline == nil || !m.Pipeline.Success) {
+		return nil, notReady()
+	}
 	if a.SHA != "" && a.SHA != m.Head {
 		return nil, errs.Conflict("SHA does not match HEAD of source branch: %s", m.Head)
 	}
@@ -78,20 +86,19 @@ func (s *Service) Merge(ctx context.Context, by actor.Actor, ref project.Ref, ii
 }
 
 // ready returns NotAllowed if a merge request cannot be merged now, or Unprocessable
-// if git cannot merge it. With later, a running or missing pipeline, missing
-// approvals and unmerged dependencies are accepted.
+// if git cannot merge it. With later, failing checks that auto-merge waits for are
+// accepted.
 func (m *MergeRequest) ready(later bool) error {
-	switch m.Status.Detailed {
-	case Mergeable:
-		return nil
-	case StillRunning, MustPass, NotApproved, Blocked:
-		if later {
-			return nil
+	for _, failed := range m.Status.failing() {
+		switch {
+		case later && failed.waits():
+			continue
+		case failed == Conflicts, failed == NeedsRebase, failed == NoCommits:
+			return errs.Unprocessable("Branch cannot be merged")
 		}
-	case Conflicts, NeedsRebase, NoCommits:
-		return errs.Unprocessable("Branch cannot be merged")
+		return notReady()
 	}
-	return notReady()
+	return nil
 }
 
 // notReady returns the error for a merge request that cannot be merged in its state.
@@ -249,7 +256,7 @@ func (s *Service) enableAuto(ctx context.Context, by actor.Actor, m *MergeReques
 			return err
 		}
 		text := "enabled an automatic merge when the pipeline for " + m.Head[:8] + " succeeds"
-		if m.Status.Waits() {
+		if m.Status.Waits() && m.Status.Detailed != StillRunning {
 			text = "enabled an automatic merge when all merge checks for " + m.Head[:8] + " pass"
 		}
 		if err := s.Plan.AddSystemNote(ctx, tx, by, m.Target(), m.IID, m.ProjectID, text); err != nil {

@@ -45,7 +45,7 @@ func (s *Service) commandTarget(by actor.Actor, in *project.Project, m *MergeReq
 // text: they change repositories, approvals and reviews.
 func (s *Service) handleCommands() {
 	s.Plan.OnCommand(plan.MergeKind, "merge", func(ctx context.Context, by actor.Actor, in *project.Project, i *plan.Issuable, _, head string) (string, error) {
-		m, err := s.Merge(ctx, by, project.RefTo(in.ID), i.IID, Acceptance{SHA: head, Auto: true})
+		m, err := s.Merge(ctx, by, project.RefTo(in.ID), i.IID, Acceptance{SHA: head, Auto: true, orNow: true})
 		if errs.Is(err, errs.KindNotAllowed) {
 			return "", errs.Invalid("The merge request cannot be merged now.")
 		}

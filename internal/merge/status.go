@@ -51,9 +51,28 @@ const (
 	recheck     = "recheck" // there were conflicts before the target moved; unknown now
 )
 
-// Waits reports whether a merge request waits for approvals or dependencies, and can
-// be merged automatically after that.
-func (s Status) Waits() bool { return s.Detailed == NotApproved || s.Detailed == Blocked }
+// waits reports whether auto-merge waits until the check passes.
+func (d Detail) waits() bool {
+	switch d {
+	case IsDraft, OpenThreads, ChangesAsked, NotApproved, Blocked, MustPass, StillRunning:
+		return true
+	}
+	return false
+}
+
+// failing returns the checks that fail, in order.
+func (s Status) failing() []Detail {
+	if s.Detailed == Mergeable {
+		return nil
+	}
+	return append([]Detail{s.Detailed}, s.Also...)
+}
+
+// Waits reports whether checks fail that auto-merge waits for, and no others.
+func (s Status) Waits() bool {
+	failed := s.failing()
+	return len(failed) > 0 && !slices.ContainsFunc(failed, func(d Detail) bool { return !d.waits() })
+}
 
 // known reports whether the result of git is known.
 func (c check) known() bool { return c.result != "" && c.result != recheck }

@@ -140,11 +140,16 @@ func (s *Service) change(ctx context.Context, tx *db.Tx, by actor.Actor, in *pro
 			return err
 		}
 	}
-	if m.State != Opened || m.Draft || m.TargetBranch != was.TargetBranch {
+	if m.State != Opened || m.Draft && !was.Draft || m.TargetBranch != was.TargetBranch {
 		m.AutoMergeByID, m.autoMerge = nil, ""
 	}
 	if err := saveRequest(ctx, tx, m); err != nil {
 		return err
+	}
+	if was.Draft && !m.Draft {
+		if err := s.continueAuto(ctx, tx, m); err != nil {
+			return err
+		}
 	}
 	changes, err := s.changes(ctx, tx, by, in, &was, m, f)
 	if err != nil {

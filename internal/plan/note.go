@@ -79,7 +79,8 @@ type Noteable struct {
 	// the end of the transaction. It returns the audience of events on the target.
 	// NotFound.
 	Count func(ctx context.Context, tx *db.Tx, step int) (activity.Audience, error)
-	// Resolved is called in the transaction that resolves threads; may be nil.
+	// Resolved is called in the transaction that resolves threads or deletes a note of
+	// one; may be nil.
 	Resolved func(ctx context.Context, tx *db.Tx) error
 	Diff     diffnote.Differ // nil for a target without a diff
 	// Source returns the content of a file of the diff in a commit, for suggestions.
@@ -477,6 +478,11 @@ func (s *Service) DeleteNote(ctx context.Context, by actor.Actor, on Noteable, i
 		}
 		if err := deleteNote(ctx, tx, n.ID); err != nil {
 			return err
+		}
+		if on.Resolved != nil && n.Resolvable() {
+			if err := on.Resolved(ctx, tx); err != nil {
+				return err
+			}
 		}
 		return activity.ForgetTarget(ctx, tx, activity.Subject{Type: string(on.Kind), ID: on.ID}, n.ID)
 	})

@@ -75,7 +75,7 @@ func (w *Web) mergeBox(v *visit, p *mergePage, can merge.Can) (mergeBox, error) 
 	case merge.StillRunning:
 		b.Auto = may
 	case merge.NotApproved, merge.Blocked:
-		b.Auto, b.AutoText = may, "Set to auto-merge"
+		b.Auto, b.AutoText = may && m.Status.Waits(), "Set to auto-merge"
 	case merge.Preparing, merge.Checking, merge.Unchecked:
 		b.Again = true
 	}
