@@ -63,8 +63,7 @@ func toFileMeta(f *repo.File) fileMetaJSON {
 	}
 }
 
-// describeFile writes the metadata of a file to headers that are named after the
-// service.
+// describeFile writes the metadata of a file to headers.
 func describeFile(c *call, f *repo.File) {
 	m := toFileMeta(f)
 	values := [...]string{
@@ -73,19 +72,24 @@ func describeFile(c *call, f *repo.File) {
 	}
 	h := c.w.Header()
 	for i, name := range c.site.file {
-		h[name] = values[i : i+1 : i+1]
+		at := i % len(values)
+		h[name] = values[at : at+1 : at+1]
 	}
 }
 
-// fileHeaders returns the names of the headers of describeFile.
+// fileHeaders returns the names of the headers of describeFile: those with the name
+// of the service, and those of the public API, which public clients read.
 func fileHeaders(service string) []string {
 	names := []string{
 		"Blob-Id", "Commit-Id", "Content-Sha256", "Encoding", "File-Name", "File-Path", "Last-Commit-Id", "Ref", "Size", "Execute-Filemode",
 	}
-	for i, name := range names {
-		names[i] = http.CanonicalHeaderKey("X-" + service + "-" + name)
+	var list []string
+	for _, prefix := range []string{"X-" + service + "-", "X-Gitlab-"} {
+		for _, name := range names {
+			list = append(list, http.CanonicalHeaderKey(prefix+name))
+		}
 	}
-	return names
+	return list
 }
 
 // getFile: https://docs.gitlab.com/api/repository_files/#retrieve-a-file-from-a-repository

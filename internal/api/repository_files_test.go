@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -112,6 +113,29 @@ func TestWriteFiles(t *testing.T) {
 		}
 		if got := r.Git("log", "-1", "--format=%an %ae %cn %s", "main"); got != "Bob bob@example.org alice Change it" {
 			t.Errorf("the commit is %q", got)
+		}
+	})
+}
+
+// TestFileHeadersOfClients checks that files have the headers that public clients
+// read, and that browsers show them to pages of other origins.
+func TestFileHeadersOfClients(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		id, r := codeProject(t, s, alice, "code", gittest.Commit{Changes: file("a", "a\n")})
+		got := s.Check(t, apptest.Call{Do: fmt.Sprintf("HEAD /projects/%d/repository/files/a?ref=main", id), As: alice, Status: 200,
+			Header: map[string]string{"Origin": "https://cms.example"},
+			WantHeader: map[string]string{
+				"X-Svc-Blob-Id": r.Git("rev-parse", "main:a"), "X-Gitlab-Blob-Id": r.Git("rev-parse", "main:a"), "X-Gitlab-Commit-Id": r.Tip("main"),
+				"X-Gitlab-Last-Commit-Id": r.Tip("main"), "X-Gitlab-Content-Sha256": digest("a\n"), "X-Gitlab-Encoding": "base64", "X-Gitlab-File-Name": "a",
+				"X-Gitlab-File-Path": "a", "X-Gitlab-Ref": "main", "X-Gitlab-Size": "2", "X-Gitlab-Execute-Filemode": "false",
+			}})
+		exposed := strings.Split(got.Header.Get("Access-Control-Expose-Headers"), ", ")
+		for _, name := range []string{"X-Gitlab-Blob-Id", "X-Gitlab-Last-Commit-Id", "X-Svc-Blob-Id", "Link", "X-Total"} {
+			if !slices.Contains(exposed, name) {
+				t.Errorf("%s is not exposed: %v", name, exposed)
+			}
 		}
 	})
 }

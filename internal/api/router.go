@@ -138,6 +138,8 @@ type Site struct {
 
 	host string   // the host name of URL, set by New
 	file []string // the header names of describeFile, set by New
+
+	exposed string // the response headers that pages of other origins can read, set by New
 }
 
 // Host returns the host name of the external URL.
@@ -178,6 +180,7 @@ func New(d Deps) *API {
 	a := &API{Deps: d, mux: chi.NewMux(), pieces: sync.Pool{New: func() any { return new(bytes.Buffer) }}}
 	a.refused = refusedParams(parametersText)
 	a.Site.host, a.Site.file = hostOf(d.Site.URL), fileHeaders(d.Site.Name)
+	a.Site.exposed = exposedHeaders(a.Site.file)
 	for _, routes := range []func(){
 		a.metadataRoutes,
 		a.statisticsRoutes,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,7 +30,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.serveOAuth(w, r)
 		return
 	}
-	cors(w, r)
+	a.cors(w, r)
 	if r.Method == http.MethodOptions {
 		w.WriteHeader(http.StatusNoContent)
 		return
@@ -179,19 +180,29 @@ func (a *API) wrongMethod(w http.ResponseWriter, r *http.Request) {
 	a.writeJSON(w, r, http.StatusMethodNotAllowed, errorJSON{"405 Not Allowed"})
 }
 
+// exposedHeaders returns the value of Access-Control-Expose-Headers: the headers of
+// all endpoints, and those of files, without repetitions.
+func exposedHeaders(file []string) string {
+	list := append([]string{
+		"Etag", "Link", "RateLimit-Limit", "RateLimit-Observed", "RateLimit-Remaining", "RateLimit-Reset", "Retry-After", "X-Next-Page", "X-Page", "X-Per-Page",
+		"X-Prev-Page", "X-Request-Id", "X-Runtime", "X-Sentry-Rate-Limits", "X-Total", "X-Total-Pages",
+	}, file...)
+	slices.Sort(list)
+	return strings.Join(slices.Compact(list), ", ")
+}
+
 var varyOrigin = []string{"Origin"}
 
 // cors allows pages of other origins to use the API with tokens. Cookies are not
 // allowed across origins, so sessions cannot be used this way.
-func cors(w http.ResponseWriter, r *http.Request) {
+func (a *API) cors(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h["Vary"] = varyOrigin
 	if r.Header.Get("Origin") == "" {
 		return
 	}
 	h.Set("Access-Control-Allow-Origin", "*")
-	h.Set("Access-Control-Expose-Headers", "ETag, Link, RateLimit-Limit, RateLimit-Observed, RateLimit-Remaining, RateLimit-Reset, "+
-		"Retry-After, X-Next-Page, X-Page, X-Per-Page, X-Prev-Page, X-Request-Id, X-Runtime, X-Sentry-Rate-Limits, X-Total, X-Total-Pages")
+	h.Set("Access-Control-Expose-Headers", a.Site.exposed)
 	if r.Method != http.MethodOptions {
 		return
 	}
