@@ -100,6 +100,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, e *endpoint) {
 			a.Log.WarnContext(c, "cannot remove uploaded files", "error", err)
 		}
 	}()
+	c.input = in
 	respond := func(release func()) error {
 		c.release = release
 		result, err := e.serve(c, func(into any) error { return e.bind(in, into) })
@@ -126,6 +127,7 @@ type call struct {
 	site  *Site
 	route string // the path of the endpoint, with {names}
 	rest  string // the parameter for the rest of the path
+	input *bind.Input
 	r     *http.Request
 	w     http.ResponseWriter
 	lfs   func(context.Context) bool // whether LFS is enabled on the instance; nil outside of endpoints

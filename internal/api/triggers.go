@@ -81,6 +81,7 @@ type triggerPipelineParams struct {
 // triggerPipeline: https://docs.gitlab.com/api/pipeline_triggers/#trigger-a-pipeline-with-a-token
 func (a *API) triggerPipeline(c *call, p triggerPipelineParams) (pipelineDetailJSON, error) {
 	n := ci.NewPipeline{Ref: p.Ref, Inputs: toInputs(p.Inputs)}
+	n.Payload, _ = c.input.JSON("token")
 	for _, key := range slices.Sorted(maps.Keys(p.Variables)) {
 		n.Variables = append(n.Variables, variable.Given{Key: key, Value: p.Variables[key]})
 	}

@@ -293,6 +293,29 @@ func (in *Input) Asks(name string, harmless ...string) bool {
 	return false
 }
 
+// JSON returns the parameters of the query and the body except some, as a JSON
+// object. Files are left out. It returns false if JSON cannot represent the others.
+func (in *Input) JSON(except ...string) (string, bool) {
+	all := value{kind: valueObject}
+	for i := range in.pairs {
+		p := &in.pairs[i]
+		name := p.key[:p.steps]
+		if p.isFile || slices.Contains(except, name) {
+			continue
+		}
+		if !all.member(name).insert(p.key[p.steps:], p.value()) {
+			return "", false
+		}
+	}
+	for _, v := range in.json.kids {
+		if !slices.Contains(except, v.key) {
+			*all.member(v.key) = v
+		}
+	}
+	text, ok := appendValue(nil, &all)
+	return string(text), ok
+}
+
 func asks(text string, harmless []string) bool {
 	return !slices.Contains([]string{"", "0", "false"}, text) && !slices.Contains(harmless, text)
 }

@@ -25,7 +25,8 @@ type pipelineDraft struct {
 	commit    *git.Commit
 	variables []variable.Given
 	inputs    map[string]any
-	skip      bool // skip the jobs (ci.skip)
+	payload   string // see NewPipeline
+	skip      bool   // skip the jobs (ci.skip)
 	// content is the configuration of a child pipeline, and parent its trigger
 	// job: the configuration can include artifacts of the parent pipeline.
 	content []byte

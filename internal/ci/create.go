@@ -21,6 +21,10 @@ import (
 	"svc/internal/project"
 )
 
+// maxPayload is the maximum size of TRIGGER_PAYLOAD in bytes. Every job of the
+// pipeline gets the variable, and lists of pipelines read it.
+const maxPayload = 128 << 10
+
 // create creates a pipeline with its jobs and starts it. Invalid if there is no
 // CI/CD configuration or its rules exclude the pipeline. If the configuration
 // has errors or the variables are not allowed, keep stores a failed pipeline;
@@ -33,6 +37,11 @@ func (s *Service) create(ctx context.Context, m *pipelineDraft, keep bool) (*Pip
 		}
 		m.variables = nil
 		return m.pipeline, s.storeFailed(ctx, m, refused.Error())
+	}
+	// Not a variable that the caller chooses: it is there without the permission to
+	// give variables.
+	if m.payload != "" && len(m.payload) <= maxPayload {
+		m.variables = append(m.variables, variable.Given{Key: "TRIGGER_PAYLOAD", Value: m.payload, Type: variable.File, Raw: true})
 	}
 	c, plan, err := s.plan(ctx, m)
 	var faults config.Errors
@@ -229,6 +238,7 @@ type NewPipeline struct {
 	Ref       string
 	Variables []variable.Given
 	Inputs    map[string]any
+	Payload   string // the parameters of a trigger as JSON; empty for other pipelines
 }
 
 // CreatePipeline creates a pipeline for the head of a branch or tag, for
@@ -271,7 +281,7 @@ func (s *Service) propose(ctx context.Context, by actor.Actor, proj *project.Pro
 	if err != nil {
 		return nil, err
 	}
-	m := &pipelineDraft{by: by, src: src, variables: n.Variables, inputs: n.Inputs}
+	m := &pipelineDraft{by: by, src: src, variables: n.Variables, inputs: n.Inputs, payload: n.Payload}
 	m.pipeline = &Pipeline{
 		ProjectID: proj.ID, Status: flow.Created, Source: source, Ref: ref.Name, Tag: ref.Tag, SHA: string(ref.Commit), BeforeSHA: string(git.ZeroOID),
 		facts: facts{TagMessage: ref.Message},
