@@ -185,7 +185,7 @@ func (p *createCommitParams) check() error {
 	var wrong []string
 	for i, a := range p.Actions {
 		switch {
-		case a.Content == nil && (a.Action == "create" || a.Action == "update"):
+		case a.Content == nil && a.Action == "update":
 			wrong = append(wrong, fmt.Sprintf("actions[%d][content] is missing", i))
 		case a.PreviousPath == "" && a.Action == "move":
 			wrong = append(wrong, fmt.Sprintf("actions[%d][previous_path] is missing", i))
