@@ -44,6 +44,7 @@ func TestRefusedParameters(t *testing.T) {
 				Want: `{"error":"auto_devops_enabled is not supported, service_desk_enabled is not supported"}`},
 			{Name: "project, off", Do: "PUT /projects/alice%2Fp", As: alice, JSON: `{"merge_trains_enabled":false,"service_desk_enabled":false,"auto_devops_enabled":false,"auto_devops_deploy_strategy":"manual"}`, Status: 200,
 				Want: `{"merge_pipelines_enabled":false,"merge_trains_enabled":false,"resolve_outdated_diff_discussions":false,"service_desk_enabled":false,"auto_devops_enabled":false,"auto_devops_deploy_strategy":"manual"}`},
+			{Name: "a scheduled merge", Do: "PUT /projects/alice%2Fp/merge_requests/1", As: alice, JSON: `{"merge_after":"2030-01-01T00:00:00Z"}`, Status: 400, Want: `{"error":"merge_after is not supported"}`},
 			{Name: "setting", Do: "PUT /application/settings?akismet_enabled=true", As: root, Status: 400, Want: `{"error":"akismet_enabled is not supported"}`},
 			{Name: "setting off", Do: "PUT /application/settings?akismet_enabled=false", As: root, Status: 200},
 			{Name: "who may not call says nothing of parameters", Do: "PUT /projects/alice%2Fp?max_artifacts_size=1", Status: 401},
