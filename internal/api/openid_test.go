@@ -97,8 +97,10 @@ func TestOAuthOpenID(t *testing.T) {
 		}
 
 		person["groups"] = []any{"shop", "top", "top/sub"}
-		person["https://svc.org/claims/groups/owner"] = []any{"shop"}
-		person["https://svc.org/claims/groups/developer"] = []any{"top"}
+		for _, service := range []string{"svc", "gitlab"} {
+			person["https://"+service+".org/claims/groups/owner"] = []any{"shop"}
+			person["https://"+service+".org/claims/groups/developer"] = []any{"top"}
+		}
 		for name, call := range map[string]apptest.Call{
 			"GET":              {Do: "GET //oauth/userinfo", Header: bearer(made.Access), Status: 200},
 			"POST":             {Do: "POST //oauth/userinfo", Header: bearer(made.Access), Form: url.Values{}, Status: 200},

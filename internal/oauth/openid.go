@@ -26,10 +26,14 @@ type Claims map[string]any
 
 // ClaimNames are the names of all claims of an id_token and of UserInfo.
 func (s *Service) ClaimNames() []string {
-	return []string{
+	list := []string{
 		"iss", "sub", "aud", "exp", "iat", "auth_time", "nonce", "at_hash", "name", "nickname", "preferred_username", "email", "email_verified",
-		"website", "profile", "picture", "groups", "groups_direct", s.roleClaim("owner"), s.roleClaim("maintainer"), s.roleClaim("developer"),
+		"website", "profile", "picture", "groups", "groups_direct",
 	}
+	for _, role := range []string{"owner", "maintainer", "developer"} {
+		list = append(list, s.roleClaims(role)...)
+	}
+	return list
 }
 
 // UserInfo returns the claims about the user who authorized the application.
@@ -53,17 +57,23 @@ func (s *Service) UserInfo(ctx context.Context, by actor.Actor) (Claims, error) 
 	c["groups"] = paths(groups, func(*project.Namespace) bool { return true })
 	for name, level := range map[string]project.Level{"owner": project.Owner, "maintainer": project.Maintainer, "developer": project.Developer} {
 		if list := paths(groups, func(n *project.Namespace) bool { return direct[n.ID] == level }); len(list) > 0 {
-			c[s.roleClaim(name)] = list
+			for _, claim := range s.roleClaims(name) {
+				c[claim] = list
+			}
 		}
 	}
 	return c, nil
 }
 
-// roleClaim returns the name of the claim for the groups in which a user has a role.
-// It is a URL with the name of the service, so that it does not conflict with other
-// claims.
-func (s *Service) roleClaim(role string) string {
-	return "https://" + s.ServiceName + ".org/claims/groups/" + role
+// roleClaims returns the names of the claim for the groups in which a user has a
+// role. They are URLs, so that they do not conflict with other claims: one with the
+// name of the service, and the one that public clients read.
+func (s *Service) roleClaims(role string) []string {
+	list := []string{"https://" + s.ServiceName + ".org/claims/groups/" + role}
+	if s.ServiceName != "gitlab" {
+		list = append(list, "https://gitlab.org/claims/groups/"+role)
+	}
+	return list
 }
 
 // groups returns the groups that a user is a direct or inherited member of, and the
