@@ -100,6 +100,11 @@ func (s *Service) ArchiveAt(ctx context.Context, by actor.Actor, ref project.Ref
 	return s.Artifacts.OpenArchive(ctx, j.ID)
 }
 
+// ArchiveJob returns the job whose archive ArchiveAt opens.
+func (s *Service) ArchiveJob(ctx context.Context, by actor.Actor, ref project.Ref, at, name string) (*Job, error) {
+	return s.artifactJobAt(ctx, by, ref, at, name)
+}
+
 func (s *Service) artifactJob(ctx context.Context, by actor.Actor, ref project.Ref, jobID int64) (*Job, error) {
 	as, _, err := s.JobOpens(ctx, by, ref)
 	if err != nil {

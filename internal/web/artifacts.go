@@ -13,6 +13,7 @@ import (
 )
 
 func (w *Web) artifactPages() {
+	w.projectPage("GET jobs/artifacts/*", anyone, w.latestArtifacts)
 	w.projectPage("GET jobs/{id}/artifacts/browse", anyone, w.browseArtifacts)
 	w.projectPage("GET jobs/{id}/artifacts/browse/*", anyone, w.browseArtifacts)
 	w.projectPage("GET jobs/{id}/artifacts/file/*", anyone, w.artifactFile)
