@@ -38,6 +38,9 @@ type refOf struct {
 
 // archive sends the files of a revision: archive/main/engine-main.tar.gz.
 func (w *Web) archive(v *visit, ref project.Ref) error {
+	if err := v.acceptToken(); err != nil {
+		return err
+	}
 	at := strings.LastIndexByte(v.rest(), '/')
 	if at < 1 {
 		return errs.NotFound("")

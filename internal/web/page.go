@@ -62,6 +62,7 @@ type visit struct {
 	r       *http.Request
 	actor   actor.Actor
 	session *user.Session // nil if the visitor has not signed in
+	bearer  bool          // the visitor sent an access token: see acceptToken
 	visitor string        // value of the visitor's cookie
 	token   string        // of the forms of this page, once there is one
 	flash   *flash        // to be shown on this page
@@ -241,6 +242,8 @@ func (v *visit) fail(err error) {
 	case e == nil:
 		v.web.Log.ErrorContext(v, "request failed", "method", v.r.Method, "path", v.r.URL.Path, "error", err)
 		v.problem(http.StatusInternalServerError, "Something went wrong", "The server log has the details. Try again, or contact an administrator.")
+	case e.Kind == errs.KindUnauthorized && v.bearer:
+		v.problem(http.StatusUnauthorized, "Not authenticated", "The access token is not valid.")
 	case e.Kind == errs.KindUnauthorized && v.session == nil:
 		_ = v.askToSignIn() // a redirect does not fail
 	case e.Kind == errs.KindNotFound, e.Kind == errs.KindUnauthorized:

@@ -170,6 +170,9 @@ func (w *Web) release(v *visit, ref project.Ref) error {
 		return w.editRelease(v, ref, name)
 	}
 	if name, path, ok := strings.Cut(tag, "/downloads/"); ok {
+		if err := v.acceptToken(); err != nil {
+			return err
+		}
 		l, err := w.Releases.Asset(v, v.actor, ref, name, path)
 		if err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"svc/internal/actor"
@@ -79,6 +80,46 @@ func (v *visit) recognise() error {
 		to.SetUser(by.Username)
 	}
 	return nil
+}
+
+// acceptToken authenticates the visitor by an access token, if they sent one: in the
+// headers or the query, as for the API. Pages with files that programs download call
+// it first. The token needs a scope that reads the API. Unauthorized; Forbidden;
+// limit.Refused.
+func (v *visit) acceptToken() error {
+	token := v.sentToken()
+	if token == "" {
+		return nil
+	}
+	v.bearer = true
+	by, err := v.web.Users.Authenticate(v, token, v.ip())
+	if err != nil {
+		return err
+	}
+	if !by.Has("api") && !by.Has("read_api") {
+		return errs.Forbidden("The access token needs the scope read_api.")
+	}
+	v.actor, v.session = by, nil
+	limit.Identify(v, by.Account())
+	if to, ok := v.w.(interface{ SetUser(string) }); ok {
+		to.SetUser(by.Username)
+	}
+	return nil
+}
+
+// sentToken returns the access token of the request; empty if there is none.
+func (v *visit) sentToken() string {
+	if token := v.r.Header.Get("Private-Token"); token != "" {
+		return token
+	}
+	scheme, token, _ := strings.Cut(v.r.Header.Get("Authorization"), " ")
+	if token = strings.TrimSpace(token); strings.EqualFold(scheme, "Bearer") && token != "" {
+		return token
+	}
+	if token := v.param("private_token"); token != "" {
+		return token
+	}
+	return v.param("access_token")
 }
 
 // reader authenticates the visitor again during a long response, without
