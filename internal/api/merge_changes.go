@@ -1,9 +1,6 @@
 package api
 
 import (
-	"bufio"
-	"fmt"
-	"io"
 	"strconv"
 
 	"svc/internal/db"
@@ -86,42 +83,11 @@ func (a *API) listMergeDiffs(c *call, p mergeDiffsParams) (page[mergeDiffJSON], 
 
 // getMergeRawDiffs: https://docs.gitlab.com/api/merge_requests/#show-merge-request-raw-diffs
 func (a *API) getMergeRawDiffs(c *call, p mergeParams) (streamed, error) {
-	const files, lines = 10_000, 1_000_000
-	found, err := a.Merges.Contents(c, c.actor, p.Project, p.Request, merge.Part{Diff: true, Options: git.DiffOptions{MaxFiles: files, MaxLines: lines, MaxSize: 64 << 20, MaxFileSize: 16 << 20, Unidiff: true}})
+	found, err := a.Merges.Contents(c, c.actor, p.Project, p.Request, merge.Part{Diff: true, Options: git.RawDiff()})
 	if err != nil {
 		return streamed{}, err
 	}
-	return a.send(c, stream{media: "text/plain; charset=utf-8", size: -1, write: func(w io.Writer) error {
-		out := bufio.NewWriter(w)
-		for _, f := range found.Diff.Files {
-			writeRawDiff(out, f)
-		}
-		return out.Flush()
-	}})
-}
-
-// writeRawDiff writes the diff of one file in the format of git. A write error is
-// returned by the Flush of out.
-func writeRawDiff(out *bufio.Writer, f git.FileDiff) {
-	fmt.Fprintf(out, "diff --git a/%s b/%s\n", f.OldPath, f.NewPath)
-	switch {
-	case f.New:
-		fmt.Fprintf(out, "new file mode %s\n", f.BMode)
-	case f.Deleted:
-		fmt.Fprintf(out, "deleted file mode %s\n", f.AMode)
-	case f.AMode != f.BMode:
-		fmt.Fprintf(out, "old mode %s\nnew mode %s\n", f.AMode, f.BMode)
-	}
-	if f.Renamed {
-		fmt.Fprintf(out, "rename from %s\nrename to %s\n", f.OldPath, f.NewPath)
-	}
-	if f.OldID != f.NewID {
-		fmt.Fprintf(out, "index %s..%s\n", f.OldID, f.NewID)
-	}
-	if f.Binary {
-		fmt.Fprintf(out, "Binary files a/%s and b/%s differ\n", f.OldPath, f.NewPath)
-	}
-	fmt.Fprint(out, f.Diff)
+	return a.send(c, stream{media: "text/plain; charset=utf-8", size: -1, write: found.Diff.WriteRaw})
 }
 
 // mergeVersionJSON is a diff version.

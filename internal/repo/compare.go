@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"svc/internal/actor"
@@ -120,6 +121,25 @@ func (s *Service) DiffCommits(ctx context.Context, by actor.Actor, ref project.R
 		return nil, fmt.Errorf("diff of %s: %w", to, missing(err, "Commit"))
 	}
 	return d, nil
+}
+
+// WritePatch writes the commits of to that from does not have as emails for git am;
+// with an empty from all commits of to. The actor must be able to read the code.
+// NotFound, with nothing written.
+func (s *Service) WritePatch(ctx context.Context, by actor.Actor, ref project.Ref, from, to git.OID, w io.Writer) error {
+	_, r, err := s.read(ctx, by, ref)
+	if err != nil {
+		return err
+	}
+	for _, id := range []git.OID{from, to} {
+		if id == "" {
+			continue
+		}
+		if _, err := r.ResolveCommit(ctx, string(id)); err != nil {
+			return missing(err, "Commit")
+		}
+	}
+	return missing(r.Whole().Patch(ctx, w, from, to), "Commit")
 }
 
 // origin returns the repository of From.

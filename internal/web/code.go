@@ -20,6 +20,7 @@ func (w *Web) codePages() {
 	w.comparePages()
 	w.contributorPages()
 	w.archivePages()
+	w.patchPages()
 	w.forkPages()
 	w.refPages()
 }
