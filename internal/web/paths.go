@@ -122,7 +122,11 @@ func (w *Web) place(v *visit) error {
 		if _, moved := isMoved(err); moved {
 			return err
 		}
-		return w.profile(v, user.Ref(path))
+		err = w.profile(v, user.Ref(path))
+		if keys := strings.HasSuffix(path, ".keys") || strings.HasSuffix(path, ".gpg"); keys && errs.Is(err, errs.KindNotFound) {
+			return w.userKeys(v, path)
+		}
+		return err
 	}
 	err := w.project(v, project.Ref(path))
 	if !errs.Is(err, errs.KindNotFound) {
