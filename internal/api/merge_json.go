@@ -123,6 +123,8 @@ type mergeDetailJSON struct {
 	MergeError            *string             `json:"merge_error"`
 	RebaseInProgress      *bool               `json:"rebase_in_progress,omitempty"`
 	DivergedCommitsCount  *int                `json:"diverged_commits_count,omitempty"`
+	TitleHTML             *string             `json:"title_html,omitempty"`
+	DescriptionHTML       *string             `json:"description_html,omitempty"`
 	FirstContribution     bool                `json:"first_contribution"`
 	User                  mergeUserJSON       `json:"user"`
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"html"
 	"net/http"
 	"strconv"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"svc/internal/bind"
 	"svc/internal/db"
 	"svc/internal/merge"
+	"svc/internal/plan"
 	"svc/internal/plan/listing"
 )
 
@@ -173,7 +175,7 @@ type getMergeParams struct {
 	mergeParams
 	Diverged bool `param:"include_diverged_commits_count"`
 	Rebase   bool `param:"include_rebase_in_progress"`
-	HTML     bool `param:"render_html" doc:"No effect."`
+	HTML     bool `param:"render_html" doc:"Include the title and the description as HTML."`
 }
 
 // getMergeRequest: https://docs.gitlab.com/api/merge_requests/#get-single-mr
@@ -186,6 +188,14 @@ func (a *API) getMergeRequest(c *call, p getMergeParams) (mergeDetailJSON, error
 	if p.Rebase {
 		rebasing := m.Rebasing(a.Now())
 		out.RebaseInProgress = &rebasing
+	}
+	if p.HTML {
+		rendered, err := a.Plan.RenderAll(c, c.actor, &p.Project, plan.Text{Source: m.Description})
+		if err != nil {
+			return out, err
+		}
+		title := html.EscapeString(m.Title)
+		out.TitleHTML, out.DescriptionHTML = &title, &rendered[0]
 	}
 	if p.Diverged {
 		n, err := a.Merges.Diverged(c, m)

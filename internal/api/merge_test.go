@@ -56,6 +56,8 @@ func TestMergeRequests(t *testing.T) {
 					"force_remove_source_branch":true,"references":{"short":"!1","relative":"!1","full":"top/code!1"},"web_url":"%s/top/code/-/merge_requests/1","changes_count":"1",
 					"diff_refs":{"head_sha":%[2]q,"base_sha":"<any>","start_sha":"<any>"},"has_conflicts":false,"blocking_discussions_resolved":true,"user":{"can_merge":true},"subscribed":true,
 					"task_completion_status":{"count":1,"completed_count":1},"head_pipeline":null,"pipeline":null,"merge_error":null,"prepared_at":"<any>","user_notes_count":0}`, id, first, s.URL)},
+			{Name: "as HTML", Do: "GET " + at + "/1?render_html=true", As: bob, Status: 200, Want: `{"title_html":"Work","description_html":"<any>"}`},
+			{Name: "not as HTML", Do: "GET " + at + "/1", As: bob, Status: 200, Not: []string{"title_html", "description_html"}},
 			{Name: "a second one", Do: "POST " + at, As: bob, JSON: `{"source_branch":"work","target_branch":"main","title":"x"}`, Status: 409,
 				Want: `{"message":["Another open merge request already exists for this source branch: !1"]}`},
 			{Name: "a branch into itself", Do: "POST " + at, As: bob, JSON: `{"source_branch":"main","target_branch":"main","title":"x"}`, Status: 422,
