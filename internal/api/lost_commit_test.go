@@ -3,6 +3,7 @@ package api_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -10,10 +11,12 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/app/apptest"
+	"svc/internal/db"
 	"svc/internal/db/dbtest"
 	"svc/internal/errs"
 	"svc/internal/lfs"
 	"svc/internal/project"
+	"svc/internal/waittest"
 )
 
 // TestLostCommits stores files when the connection to the database is lost after the commit:
@@ -99,5 +102,32 @@ func TestLostCommits(t *testing.T) {
 		}
 		s.Check(t, apptest.Call{Do: "GET /user", As: b.owner, Status: 200}).JSON(t, &u)
 		s.Check(t, apptest.Call{Do: "GET /" + strings.TrimPrefix(u.Avatar, s.URL), Status: 200})
+	})
+}
+
+// TestLateCommitOfStorageMove commits the switch of a storage move after its node has lost the
+// connection to the database: the node does not delete the copy, which is the repository then.
+func TestLateCommitOfStorageMove(t *testing.T) {
+	t.Parallel()
+	dbtest.EachProxy(t, func(t *testing.T, proxy *dbtest.Proxy) {
+		s := apptest.Start(t, proxy.Source, apptest.Storages)
+		direct := dbtest.Source{URL: proxy.Direct}.Open(t)
+		s.Moves.Step = func(name string) {
+			if name == "switch" {
+				proxy.DelayCommit("UPDATE storage_moves SET source")
+			}
+		}
+		p := newProject(t, s, apptest.RootToken, "p", `,"initialize_with_readme":true`)
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/repository_storage_moves", p), As: apptest.RootToken, JSON: `{"destination_storage_name":"second"}`, Status: 201})
+		waittest.For(t, "a transaction that waits for the switch", func() bool {
+			waits, err := db.Exists(t.Context(), direct, `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'UPDATE storage_moves SET source%'`)
+			return err == nil && waits
+		})
+		proxy.ReleaseCommit()
+		finished(t, s)
+		s.Table(t, []apptest.Call{
+			{Name: "moved", Do: fmt.Sprintf("GET /projects/%d/repository_storage_moves", p), As: apptest.RootToken, Status: 200, Want: `[{"state":"finished"}]`},
+			{Name: "complete", Do: fmt.Sprintf("GET /projects/%d/repository/files/README.md/raw?ref=main", p), As: apptest.RootToken, Status: 200},
+		})
 	})
 }

@@ -28,6 +28,7 @@ type Proxy struct {
 	wake    *sync.Cond
 	stalled string // application whose connections are silent
 	losing  string // part of a statement of the transaction that loses the reply to its commit
+	late    bool   // that commit is held back until ReleaseCommit
 	away    bool
 	refused int
 	ended   bool
@@ -94,9 +95,16 @@ func (p *Proxy) ComeBack() { p.change(func() { p.away = false }) }
 
 // LoseCommit closes the connection of the next transaction that runs a statement with a text
 // when the server replies to its commit: the client does not learn that it succeeded.
-func (p *Proxy) LoseCommit(text string) { p.change(func() { p.losing = text }) }
+func (p *Proxy) LoseCommit(text string) { p.change(func() { p.losing, p.late = text, false }) }
 
-// CommitLost reports whether the transaction of LoseCommit was committed.
+// DelayCommit closes the connection of the next transaction that runs a statement with a text
+// when the client commits. The server receives that commit only after ReleaseCommit.
+func (p *Proxy) DelayCommit(text string) { p.change(func() { p.losing, p.late = text, true }) }
+
+// ReleaseCommit ends DelayCommit.
+func (p *Proxy) ReleaseCommit() { p.change(func() { p.late = false }) }
+
+// CommitLost reports whether the client of LoseCommit or DelayCommit has lost its connection.
 func (p *Proxy) CommitLost() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -172,7 +180,7 @@ func (p *Proxy) forward(client net.Conn) {
 		return
 	}
 	var back sync.WaitGroup
-	watched := &watch{p: p, statements: map[string]string{}}
+	watched := &watch{p: p, client: client, statements: map[string]string{}}
 	back.Go(func() { p.copy(client, server, name, watched.reply) })
 	p.copy(server, client, name, watched.request)
 	back.Wait()
@@ -188,9 +196,10 @@ func application(startup []byte) string {
 	return string(name)
 }
 
-// watch looks for the transaction of LoseCommit in a connection.
+// watch looks for the transaction of LoseCommit or DelayCommit in a connection.
 type watch struct {
 	p          *Proxy
+	client     net.Conn
 	unread     []byte            // the beginning of a message
 	statements map[string]string // prepared statements by name
 	with       bool              // the transaction has a statement with the text
@@ -233,6 +242,10 @@ func (w *watch) message(kind byte, body string) {
 	case statement == "commit" && w.with:
 		w.p.losing = ""
 		w.cut.Store(true)
+		for w.p.late && !w.p.ended {
+			_ = w.client.Close()
+			w.p.wake.Wait()
+		}
 	}
 }
 

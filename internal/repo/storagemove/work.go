@@ -304,6 +304,14 @@ func (m *Service) carry(ctx context.Context, mv *Move) error {
 // fail ends a move that cannot be completed: the repositories stay on the old storage and
 // become writable again.
 func (m *Service) fail(ctx context.Context, mv *Move, cause error) error {
+	if mv.State == Started {
+		// Takes the move over from this run too: its switch may be committed although
+		// the reply was lost, or later, and then the copies are the repositories. This
+		// waits for such a commit.
+		if err := m.enterState(ctx, mv, Started, nil); err != nil {
+			return mine(err)
+		}
+	}
 	now, err := m.Repos.Located(ctx, m.Repos.DB, mv.owner())
 	if errs.Is(err, errs.KindNotFound) {
 		now, cause, err = nil, errors.New("it was deleted"), nil
