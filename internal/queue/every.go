@@ -133,6 +133,9 @@ func (w *everyWorker) Timeout(job *river.Job[item]) time.Duration {
 
 // Work implements river.Worker. It always schedules the next run.
 func (w *everyWorker) Work(ctx context.Context, job *river.Job[item]) error {
+	if w.q.DB.Postgres() {
+		defer w.q.running.begin(job.ID)()
+	}
 	p := w.find(job)
 	if p.do == nil {
 		return river.JobSnooze(time.Hour) // this node does not take unknown names

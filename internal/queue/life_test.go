@@ -277,10 +277,44 @@ func TestLostJobIsRetried(t *testing.T) {
 	taken("30 minutes")
 	sweep(nil, 0)
 	for id := range q.running.known(time.Hour) {
-		q.running.set(id, time.Now().Add(-storing*q.pulse))
+		q.running.change(id, func(run) run { return run{ended: time.Now().Add(-storing * q.pulse)} })
 	}
 	sweep(sweep(nil, 2), 0)
 	waittest.For(t, "both again", func() bool { return tries.Load() == 4 })
+}
+
+// TestLongPeriodicJobIsKept checks that a node does not free a periodic job that it runs,
+// however long, and also not when one of two runs of it has ended.
+func TestLongPeriodicJobIsKept(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("TEST_POSTGRES") == "" {
+		return // SQLite has no connection that breaks
+	}
+	q, _ := newQueue(Deps{DB: dbtest.Postgres(t).Open(t)})
+	q.pulse = 5 * time.Minute // and River frees what runs for an hour
+	var tries atomic.Int64
+	gate := make(chan struct{})
+	q.Every("slow", time.Millisecond, func(context.Context) error {
+		if tries.Add(1) == 1 {
+			<-gate
+		}
+		return nil
+	})
+	start(t, q)
+	waittest.For(t, "running", func() bool { return tries.Load() == 1 })
+	var id int64
+	if err := q.DB.QueryRowContext(t.Context(), `UPDATE river_job SET attempted_at = now() - INTERVAL '30 minutes' WHERE state = 'running' RETURNING id`).Scan(&id); err != nil {
+		t.Fatal(err)
+	}
+	if suspects, err := q.sweep(t.Context(), nil); err != nil || len(suspects) > 0 {
+		t.Errorf("suspects %v, %v", suspects, err)
+	}
+	q.running.begin(id)()
+	if known := q.running.known(0); !known[id] {
+		t.Error("the end of another run hides the first one")
+	}
+	close(gate)
+	waittest.For(t, "another run", func() bool { return tries.Load() > 1 })
 }
 
 func TestTwoNodesShareTheWork(t *testing.T) {

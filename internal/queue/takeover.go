@@ -143,22 +143,29 @@ func (q *Queue) findLost(ctx context.Context, tx *db.Tx) ([]left, error) {
 // running are the jobs that this node runs.
 type running struct {
 	mu   sync.Mutex
-	jobs map[int64]time.Time // when they ended; zero for those that run
+	jobs map[int64]run
+}
+
+// run describes the runs of a job on this node. There may be several if the job was freed
+// by mistake.
+type run struct {
+	now   int       // how many there are
+	ended time.Time // when the last one ended
 }
 
 // begin records that a job runs until end is called.
 func (r *running) begin(id int64) (end func()) {
-	r.set(id, time.Time{})
-	return func() { r.set(id, time.Now()) }
+	r.change(id, func(was run) run { return run{now: was.now + 1} })
+	return func() { r.change(id, func(was run) run { return run{was.now - 1, time.Now()} }) }
 }
 
-func (r *running) set(id int64, ended time.Time) {
+func (r *running) change(id int64, f func(run) run) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.jobs == nil {
-		r.jobs = map[int64]time.Time{}
+		r.jobs = map[int64]run{}
 	}
-	r.jobs[id] = ended
+	r.jobs[id] = f(r.jobs[id])
 }
 
 // known returns the jobs that run or ended within a time, and forgets the others.
@@ -166,8 +173,8 @@ func (r *running) known(within time.Duration) map[int64]bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known := make(map[int64]bool, len(r.jobs))
-	for id, ended := range r.jobs {
-		if ended.IsZero() || time.Since(ended) < within {
+	for id, of := range r.jobs {
+		if of.now > 0 || time.Since(of.ended) < within {
 			known[id] = true
 		} else {
 			delete(r.jobs, id)
