@@ -4,6 +4,9 @@ import (
 	"testing"
 
 	"svc/internal/app/apptest"
+	"svc/internal/blob/blobtest"
+	"svc/internal/db/dbtest"
+	"svc/internal/waittest"
 )
 
 func TestForks(t *testing.T) {
@@ -60,4 +63,50 @@ func TestForks(t *testing.T) {
 		idle()
 		s.Check(t, apptest.Call{Do: "POST /projects", As: bob, JSON: `{"name":"own"}`, Status: 201, Want: `{"empty_repo":true}`})
 	})
+}
+
+// TestForkRunTwice runs the job of a fork with only the default branch again, as another node
+// does after a failure: branches that were pushed since are kept, and others are not copied.
+func TestForkRunTwice(t *testing.T) {
+	t.Parallel()
+	for name, opts := range map[string]func(t *testing.T) []apptest.Option{
+		"files": func(*testing.T) []apptest.Option { return nil },
+		"bucket": func(t *testing.T) []apptest.Option {
+			return []apptest.Option{apptest.Bucket(blobtest.S3(t)), apptest.InBucket}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
+				forkTwice(t, apptest.Start(t, src, opts(t)...))
+			})
+		})
+	}
+}
+
+func forkTwice(t *testing.T, s *apptest.Server) {
+	t.Helper()
+	_, alice := s.User(t, "alice")
+	s.Table(t, []apptest.Call{
+		{Do: "POST /projects", As: alice, JSON: `{"name":"one","initialize_with_readme":true}`, Status: 201},
+		{Do: "POST /projects/alice%2Fone/repository/branches", As: alice, JSON: `{"branch":"side","ref":"main"}`, Status: 201},
+		{Do: "POST /projects/alice%2Fone/repository/tags", As: alice, JSON: `{"tag_name":"v1","ref":"main"}`, Status: 201},
+		{Do: "POST /projects/alice%2Fone/fork", As: alice, JSON: `{"path":"two","name":"two","branches":"main"}`, Status: 201},
+	})
+	s.Settled(t)
+	s.Table(t, []apptest.Call{
+		{Name: "only the default branch", Do: "GET /projects/alice%2Ftwo/repository/branches", As: alice, Status: 200, Want: `[{"name":"main"}]`, Not: []string{"side"}},
+		{Name: "no tags", Do: "GET /projects/alice%2Ftwo/repository/tags", As: alice, Status: 200, Want: `[]`},
+		{Do: "POST /projects/alice%2Ftwo/repository/branches", As: alice, JSON: `{"branch":"pushed","ref":"main"}`, Status: 201},
+	})
+	for _, again := range []string{`UPDATE projects SET import_status = 'scheduled' WHERE path = 'two'`, `UPDATE river_job SET state = 'available', finalized_at = NULL WHERE kind = 'repo_fork'`} {
+		if _, err := s.DB.ExecContext(t.Context(), again); err != nil {
+			t.Fatal(err)
+		}
+	}
+	waittest.For(t, "the fork is copied again", func() bool {
+		return rows(t, s, `SELECT count(*) FROM projects WHERE path = 'two' AND import_status = 'finished'`) == 1
+	})
+	s.Settled(t)
+	s.Check(t, apptest.Call{Do: "GET /projects/alice%2Ftwo/repository/branches/pushed", As: alice, Status: 200})
 }

@@ -32,10 +32,10 @@ type Backend interface {
 	// Create stores a new repository that is in another directory, which it may move.
 	// It returns ErrExists.
 	Create(ctx context.Context, dir, draft string) error
-	// Fork stores a copy of the branches, tags and default branch of a repository, and
-	// of the objects that are reachable from them. It returns ErrNoRepository and
-	// ErrExists.
-	Fork(ctx context.Context, from, to string) error
+	// Fork stores a copy of the branches and tags of a repository, or of one of them, of
+	// its default branch, and of the objects that are reachable from branches and tags.
+	// It returns ErrNoRepository and ErrExists.
+	Fork(ctx context.Context, from, to, only string) error
 	// Remove deletes a repository, if it exists.
 	Remove(ctx context.Context, dir string) error
 	// Size returns the size of the repository in bytes. It returns ErrNoRepository.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -15,13 +16,13 @@ import (
 )
 
 // Fork creates a repository at path with the branches, tags and default branch of
-// another. Only objects reachable from these are copied, because objects of hidden
+// another; if only is not empty, it is the only ref that is copied. Only objects reachable from these are copied, because objects of hidden
 // refs must not become visible to everyone who may fork. The fork does not depend
 // on the other repository. The directory is created atomically and is durable when
 // Fork returns. It returns ErrExists and ErrNoRepository.
-func (e *Engine) Fork(ctx context.Context, from Repo, path string) (Repo, error) {
+func (e *Engine) Fork(ctx context.Context, from Repo, path, only string) (Repo, error) {
 	if to := e.Repo(path); to.backend != nil && to.backend == from.backend {
-		if err := to.backend.Fork(ctx, from.path, to.path); err != nil {
+		if err := to.backend.Fork(ctx, from.path, to.path, only); err != nil {
 			return to, fmt.Errorf("fork %s: %w", from.path, err)
 		}
 		return to, nil
@@ -30,7 +31,7 @@ func (e *Engine) Fork(ctx context.Context, from Repo, path string) (Repo, error)
 	if err != nil {
 		return Repo{}, fmt.Errorf("fork %s: %w", from.path, err)
 	}
-	r, err := e.create(ctx, path, branch, func(draft string) error { return from.copyTo(ctx, draft) })
+	r, err := e.create(ctx, path, branch, func(draft string) error { return from.copyTo(ctx, draft, only) })
 	if err != nil {
 		return r, fmt.Errorf("fork %s: %w", from.path, err)
 	}
@@ -39,7 +40,7 @@ func (e *Engine) Fork(ctx context.Context, from Repo, path string) (Repo, error)
 
 // copyTo fills an empty repository. The refs are read first, so that their objects
 // are among those copied even if there is a concurrent push.
-func (r Repo) copyTo(ctx context.Context, draft string) error {
+func (r Repo) copyTo(ctx context.Context, draft, only string) error {
 	end, err := r.use(ctx)
 	if err != nil {
 		return err
@@ -52,6 +53,9 @@ func (r Repo) copyTo(ctx context.Context, draft string) error {
 			return err
 		}
 		refs = append(refs, list...)
+	}
+	if only != "" {
+		refs = slices.DeleteFunc(refs, func(ref Ref) bool { return ref.Name != only })
 	}
 	return r.copyRefs(ctx, draft, refs, false)
 }

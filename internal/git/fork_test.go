@@ -34,7 +34,7 @@ func TestFork(t *testing.T) {
 				g.Git("update-ref", "refs/internal/x", "main")
 			}
 			path := filepath.Join(dir, "deep", "er", "fork.git")
-			f, err := r.engine.Fork(t.Context(), r, path)
+			f, err := r.engine.Fork(t.Context(), r, path, "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -62,7 +62,7 @@ func TestFork(t *testing.T) {
 					t.Errorf("%v, %v", c, err)
 				}
 			}
-			if _, err := r.engine.Fork(t.Context(), f, path); !errors.Is(err, ErrExists) {
+			if _, err := r.engine.Fork(t.Context(), f, path, ""); !errors.Is(err, ErrExists) {
 				t.Errorf("a second time: %v", err)
 			}
 			left, err := os.ReadDir(filepath.Dir(path))
@@ -72,7 +72,7 @@ func TestFork(t *testing.T) {
 		})
 	}
 	e := newEngine(t, Limits{})
-	if _, err := e.Fork(t.Context(), e.Repo(filepath.Join(t.TempDir(), "none")), filepath.Join(t.TempDir(), "x")); !errors.Is(err, ErrNoRepository) {
+	if _, err := e.Fork(t.Context(), e.Repo(filepath.Join(t.TempDir(), "none")), filepath.Join(t.TempDir(), "x"), ""); !errors.Is(err, ErrNoRepository) {
 		t.Error(err)
 	}
 }
@@ -99,7 +99,7 @@ func TestForkOfDamaged(t *testing.T) {
 	}
 	dir := t.TempDir()
 	// git skips such a ref in lists, and so does the fork.
-	f, err := r.engine.Fork(t.Context(), r, filepath.Join(dir, "f.git"))
+	f, err := r.engine.Fork(t.Context(), r, filepath.Join(dir, "f.git"), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestForkOfDamaged(t *testing.T) {
 	if err := os.Remove(filepath.Join(g.Path, "objects", id[:2], id[2:])); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.engine.Fork(t.Context(), r, filepath.Join(dir, "g.git")); !errors.Is(err, ErrNotFound) {
+	if _, err := r.engine.Fork(t.Context(), r, filepath.Join(dir, "g.git"), ""); !errors.Is(err, ErrNotFound) {
 		t.Errorf("with an object missing: %v", err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {

@@ -165,32 +165,16 @@ func (s *Service) copyRepository(ctx context.Context, from, to *project.Project,
 	if err != nil {
 		return "", err
 	}
-	_, err = s.Git.Fork(ctx, source, target.Path())
+	only := ""
+	if onlyDefault {
+		only = git.Heads + from.DefaultBranch
+	}
+	_, err = s.Git.Fork(ctx, source, target.Path(), only)
 	switch {
 	case errors.Is(err, git.ErrNoRepository):
 		return "", nil // nothing was pushed to it
 	case err != nil && !errors.Is(err, git.ErrExists): // ErrExists: a previous attempt copied it
 		return "", err
 	}
-	if onlyDefault {
-		if err := s.keepOnly(ctx, target, from.DefaultBranch); err != nil {
-			return "", err
-		}
-	}
 	return from.DefaultBranch, nil
-}
-
-// keepOnly deletes all refs except one branch.
-func (s *Service) keepOnly(ctx context.Context, r git.Repo, branch string) error {
-	refs, err := r.Refs(ctx, git.RefOptions{})
-	if err != nil {
-		return err
-	}
-	var gone []git.Update
-	for _, ref := range refs {
-		if ref.Name != git.Heads+branch {
-			gone = append(gone, git.Update{Ref: ref.Name, Old: ref.ID, New: git.ZeroOID})
-		}
-	}
-	return r.UpdateRefs(ctx, gone)
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"svc/internal/db"
@@ -16,18 +17,19 @@ import (
 
 // Fork implements git.Backend. A fork shares the largest pack of the original, which housekeeping
 // has written for that, if all of its objects are reachable from branches and tags: others must
-// not become visible to everyone who may fork. The rest is packed for the fork.
-func (s *Storage) Fork(ctx context.Context, from, to string) error {
+// not become visible to everyone who may fork. The rest is packed for the fork. A fork with
+// only one ref has the same packs.
+func (s *Storage) Fork(ctx context.Context, from, to, only string) error {
 	var err error
 	for range 5 {
-		if err = s.fork(ctx, from, to); !errors.Is(err, errRepacked) {
+		if err = s.fork(ctx, from, to, only); !errors.Is(err, errRepacked) {
 			return err
 		}
 	}
 	return err
 }
 
-func (s *Storage) fork(ctx context.Context, from, to string) error {
+func (s *Storage) fork(ctx context.Context, from, to, only string) error {
 	row, err := s.find(ctx, from)
 	if err != nil {
 		return err
@@ -42,6 +44,10 @@ func (s *Storage) fork(ctx context.Context, from, to string) error {
 		return err
 	}
 	public := v.public()
+	refs := public.refs
+	if only != "" {
+		refs = slices.DeleteFunc(slices.Clone(refs), func(r ref) bool { return r.name != only })
+	}
 	packs, err := s.ordinaryPacks(ctx, row)
 	if err != nil {
 		return err
@@ -84,7 +90,7 @@ func (s *Storage) fork(ctx context.Context, from, to string) error {
 				return err
 			}
 		}
-		return saveRefs(ctx, tx, id, 1, public.refs)
+		return saveRefs(ctx, tx, id, 1, refs)
 	})
 	if err != nil {
 		return fmt.Errorf("create repository: %w", err)

@@ -52,7 +52,7 @@ func TestFork(t *testing.T) {
 		// fork forks a repository and checks the fork on another node.
 		fork := func(from, to string, absent ...git.OID) {
 			t.Helper()
-			if _, err := a.Git.Fork(t.Context(), a.repo(from), a.dir(to)); err != nil {
+			if _, err := a.Git.Fork(t.Context(), a.repo(from), a.dir(to), ""); err != nil {
 				t.Fatal(err)
 			}
 			r := c.node().repo(to)
@@ -144,7 +144,7 @@ func TestForkWhileCombined(t *testing.T) {
 			ended <- err
 		}()
 		for name := "fork"; ; {
-			if _, err := a.Git.Fork(t.Context(), a.repo("1"), a.dir(name)); err != nil {
+			if _, err := a.Git.Fork(t.Context(), a.repo("1"), a.dir(name), ""); err != nil {
 				t.Fatal(err)
 			}
 			if problems, err := c.node().repo(name).Fsck(t.Context()); err != nil || len(problems) > 0 {
