@@ -298,6 +298,7 @@ func (s *Service) moveAuxRepo(ctx context.Context, by actor.Actor, a *AuxRepo, r
 	if err != nil {
 		return err
 	}
+	defer s.alive(ctx, auxRepoPushTable, id)()
 	if err := r.UpdateRefsAs(ctx, begun.Mark, []git.Update{u}); err != nil {
 		return errors.Join(err, to.land(ctx, id, begun))
 	}

@@ -42,6 +42,8 @@ type target interface {
 	check(ctx context.Context, push *git.Push) error
 	// begin records a push before it moves refs, unless mover does.
 	begin(ctx context.Context, j journal) (int64, error)
+	// table is the table of the row that begin inserts.
+	table() string
 	// finish records the completed push.
 	finish(ctx context.Context, id int64, j journal) error
 	// mover returns the function that updates refs and records the push in one
@@ -112,6 +114,8 @@ func (t projectTarget) begin(ctx context.Context, j journal) (int64, error) {
 	return 0, t.s.checkWritable(ctx, "projects", t.p.ID, t.p.Storage)
 }
 
+func (projectTarget) table() string { return pushTable }
+
 func (t projectTarget) mover() func(context.Context, journal) error {
 	return mover(t.repo, t.prepare)
 }
@@ -178,6 +182,8 @@ func (t auxRepoTarget) begin(ctx context.Context, j journal) (int64, error) {
 	return id, err
 }
 
+func (auxRepoTarget) table() string { return auxRepoPushTable }
+
 func (t auxRepoTarget) mover() func(context.Context, journal) error {
 	return mover(t.repo, t.prepare)
 }
@@ -190,13 +196,25 @@ func (t auxRepoTarget) finish(ctx context.Context, id int64, j journal) error {
 	if _, err := adopt(ctx, t.repo, refs); err != nil {
 		return err
 	}
-	for {
-		err := t.record(ctx, id, j)
+	for gone := false; ; {
+		err := t.record(ctx, id, j, gone)
+		if errors.Is(err, errSettled) && j.settled != "" {
+			return nil
+		}
+		if errors.Is(err, errSettled) { // this node was frozen, and refs may have moved since
+			gone = true
+			if j.Changes, err = unrecorded(ctx, t.s.DB, Held{AuxRepoID: t.a.ID}, id, j.Changes, j.found); err == nil && len(j.Changes) > 0 {
+				continue
+			}
+		}
 		if !errors.Is(err, errOvertaken) {
 			return err
 		}
 	}
 }
+
+// errSettled means that the row of a push is gone, because another node has settled it.
+var errSettled = errors.New("another node has settled the push")
 
 // errOvertaken rolls back the record of a push, because another push was
 // recorded since the repository was examined.
@@ -204,8 +222,9 @@ var errOvertaken = errors.New("another push was recorded meanwhile")
 
 // record calls Follow and records its result with the push. If another push was
 // recorded in between, the result may be outdated: then it returns
-// errOvertaken, and the caller tries again.
-func (t auxRepoTarget) record(ctx context.Context, id int64, j journal) error {
+// errOvertaken, and the caller tries again. It returns errSettled if the row of the push is
+// gone, unless the caller knows that.
+func (t auxRepoTarget) record(ctx context.Context, id int64, j journal, gone bool) error {
 	pushes, err := auxRepoPushes(ctx, t.s.DB, t.a.ID)
 	if errors.Is(err, db.ErrNoRows) {
 		return nil // it was deleted, with its pushes
@@ -228,10 +247,10 @@ func (t auxRepoTarget) record(ctx context.Context, id int64, j journal) error {
 	}
 	err = t.s.DB.Tx(ctx, func(tx *db.Tx) error {
 		err := deleteAuxRepoPush(ctx, tx, id)
-		if errors.Is(err, db.ErrNoRows) {
-			return nil // already settled
+		if errors.Is(err, db.ErrNoRows) && !gone {
+			return errSettled
 		}
-		if err != nil || len(j.Changes) == 0 {
+		if err != nil && !gone || len(j.Changes) == 0 {
 			return err
 		}
 		if err := recordFor(ctx, tx, 0, t.a.ID, id, j.Changes, at); err != nil {
@@ -321,6 +340,7 @@ func (s *Service) settleAuxRepo(ctx context.Context, l leftover, prepare func(gi
 	if err := prepare(t.repo, ctx); err != nil && !errors.Is(err, git.ErrNoRepository) {
 		return err
 	}
+	was.settled = l.what
 	return t.land(ctx, l.id, was)
 }
 

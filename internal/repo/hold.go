@@ -26,6 +26,12 @@ import (
 // meantime.
 const elsewhere = "The repository was moved to another storage meanwhile. Please try again."
 
+// The tables of the rows.
+const (
+	pushTable        = "pushes"
+	auxRepoPushTable = "annex_pushes"
+)
+
 // enter inserts the row for a change of a repository and returns the current
 // storage. Unavailable while the repository is being moved.
 func (s *Service) enter(ctx context.Context, by actor.Actor, projectID int64, j journal) (id int64, storage string, err error) {
@@ -76,7 +82,7 @@ func (s *Service) hold(ctx context.Context, p *project.Project, do func(r git.Re
 	if err != nil {
 		return err
 	}
-	defer s.alive(ctx, "pushes", id)()
+	defer s.alive(ctx, pushTable, id)()
 	r, err := s.open(storage, p.ID)
 	if err == nil {
 		err = do(r)
@@ -101,6 +107,19 @@ func (s *Service) alive(ctx context.Context, table string, id int64) (stop func(
 		}
 	}()
 	return stop
+}
+
+// touch is called directly before a push moves refs. It returns Unavailable if the row is gone:
+// this node was frozen, and another one has settled the push.
+func (s *Service) touch(ctx context.Context, table string, id int64) error {
+	err := touchPush(ctx, s.DB, table, id, s.Now())
+	if errors.Is(err, db.ErrNoRows) {
+		return errs.Unavailable("The push was interrupted on the server. Please push again.").Because(err)
+	}
+	if err != nil {
+		return fmt.Errorf("touch push %d: %w", id, err)
+	}
+	return nil
 }
 
 // enterAuxRepo is enter for an auxiliary repository.
@@ -133,7 +152,7 @@ func (s *Service) holdAuxRepo(ctx context.Context, a *AuxRepo, do func(r git.Rep
 	if err != nil {
 		return err
 	}
-	defer s.alive(ctx, "annex_pushes", id)()
+	defer s.alive(ctx, auxRepoPushTable, id)()
 	now := *a
 	now.Storage = storage
 	r, err := s.OpenAuxRepo(&now)

@@ -82,6 +82,8 @@ func (s *Service) take(ctx context.Context, by actor.Actor, p *project.Project, 
 	defer pack.Close()
 	var id int64
 	var begun journal
+	stop := func() {}
+	defer func() { stop() }()
 	// An error of the source is not an error of git, which only sees the end of the pack.
 	source := &sourceReader{from: pack}
 	check := o.Check
@@ -93,8 +95,16 @@ func (s *Service) take(ctx context.Context, by actor.Actor, p *project.Project, 
 		push.Mark = newMark()
 		begun = journal{Changes: changesOf(push), Options: push.Options, Mark: push.Mark}
 		var err error
-		id, err = s.begin(ctx, by, p, begun)
+		if id, err = s.begin(ctx, by, p, begun); err == nil {
+			stop = s.alive(context.WithoutCancel(ctx), pushTable, id)
+		}
 		return err
+	}
+	o.Update = func(ctx context.Context, push *git.Push, updates []git.Update) error {
+		if err := s.touch(ctx, pushTable, id); err != nil {
+			return err
+		}
+		return r.UpdateRefsAs(ctx, push.Mark, updates)
 	}
 	o.Done = func(ctx context.Context, push *git.Push) error {
 		err := s.finish(ctx, id, by, p, r, journal{Changes: changesOf(push), Options: push.Options})

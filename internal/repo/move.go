@@ -31,6 +31,7 @@ type Push struct {
 	At    time.Time
 
 	settled string // text of the row that is settled; empty if it is not settled
+	found   bool   // the changes were found in the refs
 }
 
 // Change is the change of one ref by a push.
@@ -126,6 +127,7 @@ func (s *Service) moveBy(ctx context.Context, by actor.Actor, p *project.Project
 	if err != nil {
 		return err
 	}
+	defer s.alive(ctx, pushTable, id)()
 	if err := r.UpdateRefsAs(ctx, begun.Mark, updates); err != nil {
 		if err := s.land(ctx, id, by, p, r, begun); err != nil {
 			return err
@@ -187,6 +189,7 @@ type journal struct {
 	Mark string `json:",omitempty"`
 
 	settled string // text of the row, if it is settled by another process
+	found   bool   // the changes were found in the refs; see landed
 }
 
 // newMark returns a unique mark. The ID of the row is not unique: it may be
@@ -215,7 +218,7 @@ func (s *Service) drop(ctx context.Context, id int64) error {
 // finish records a push whose refs have moved, with all effects, in one
 // transaction.
 func (s *Service) finish(ctx context.Context, id int64, by actor.Actor, p *project.Project, r git.Repo, j journal) error {
-	done := Push{Project: p, By: by, Changes: j.Changes, Options: j.Options, About: j.About, At: s.Now(), settled: j.settled}
+	done := Push{Project: p, By: by, Changes: j.Changes, Options: j.Options, About: j.About, At: s.Now(), settled: j.settled, found: j.found}
 	if err := s.record(ctx, id, r, done); err != nil {
 		return fmt.Errorf("record push %d to project %d: %w", id, p.ID, err)
 	}
@@ -273,22 +276,75 @@ func (s *Service) record(ctx context.Context, id int64, r git.Repo, done Push) e
 	if err != nil {
 		return err
 	}
-	return s.DB.Tx(ctx, func(tx *db.Tx) error {
+	gone := false
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		err := deletePushAs(ctx, tx, id, done.settled)
-		if errors.Is(err, db.ErrNoRows) {
+		if gone = errors.Is(err, db.ErrNoRows); gone {
 			return nil // settled by another node, or changed by another push
 		}
 		if err != nil || len(done.Changes) == 0 {
 			return err
 		}
-		if err := s.strike(ctx, tx, done); err != nil {
-			return err
-		}
-		if err := recordFor(ctx, tx, done.Project.ID, 0, id, done.Changes, done.At); err != nil {
-			return err
-		}
-		return s.insert(ctx, tx, rec)
+		return s.insertRecord(ctx, tx, id, done, rec)
 	})
+	if err != nil || !gone || done.settled != "" {
+		return err
+	}
+	return s.recordRest(ctx, id, r, at, done)
+}
+
+func (s *Service) insertRecord(ctx context.Context, tx *db.Tx, id int64, done Push, rec record) error {
+	if err := s.strike(ctx, tx, done); err != nil {
+		return err
+	}
+	if err := recordFor(ctx, tx, done.Project.ID, 0, id, done.Changes, done.At); err != nil {
+		return err
+	}
+	return s.insert(ctx, tx, rec)
+}
+
+// recordRest records what is missing of a push of this node that another node has settled,
+// because this one was frozen: refs may have moved since then.
+func (s *Service) recordRest(ctx context.Context, id int64, r git.Repo, at head, done Push) error {
+	var err error
+	if done.Changes, err = unrecorded(ctx, s.DB, Held{ProjectID: done.Project.ID}, id, done.Changes, done.found); err != nil || len(done.Changes) == 0 {
+		return err
+	}
+	rec, err := s.describe(ctx, r, at, done)
+	if err != nil {
+		return err
+	}
+	return s.DB.Tx(ctx, func(tx *db.Tx) error {
+		_, err := lockPlace(ctx, tx, "projects", done.Project.ID)
+		if errors.Is(err, db.ErrNoRows) {
+			return nil // it was deleted, with its pushes
+		}
+		if err != nil {
+			return err
+		}
+		return s.insertRecord(ctx, tx, id, done, rec)
+	})
+}
+
+// unrecorded returns the changes of a push of this node that are not recorded although its row
+// is gone. A deletion that was only found in the refs may be that of another push: it was
+// recorded with that, or when the row was settled.
+func unrecorded(ctx context.Context, q db.Q, h Held, id int64, changes []Change, found bool) ([]Change, error) {
+	rows, err := findRecordedPush(ctx, q, h, id)
+	if err != nil {
+		return nil, fmt.Errorf("find the record of push %d: %w", id, err)
+	}
+	var known []Change
+	for _, row := range rows {
+		var list []Change
+		if err := json.Unmarshal([]byte(row.changes), &list); err != nil {
+			return nil, err
+		}
+		known = append(known, list...)
+	}
+	return slices.DeleteFunc(slices.Clone(changes), func(c Change) bool {
+		return found && c.New == git.ZeroOID || slices.ContainsFunc(known, func(k Change) bool { return k.Ref == c.Ref && k.Old == c.Old && k.New == c.New })
+	}), nil
 }
 
 // head is the default branch of a repository after a push.

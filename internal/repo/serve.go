@@ -161,6 +161,8 @@ func (p *Pushing) ReceivePack(ctx context.Context, in io.Reader, out io.Writer, 
 	}
 	var id int64
 	var begun journal
+	stop := func() {}
+	defer func() { stop() }()
 	moved := false // refs have moved: the push was successful for the client
 	options := git.PushOptions{
 		ServeOptions: o,
@@ -178,7 +180,16 @@ func (p *Pushing) ReceivePack(ctx context.Context, in io.Reader, out io.Writer, 
 				id = 0
 				return refuseNow(push, err)
 			}
+			if id != 0 {
+				stop = s.alive(context.WithoutCancel(ctx), p.to.table(), id)
+			}
 			return nil
+		},
+		Update: func(ctx context.Context, push *git.Push, updates []git.Update) error {
+			if err := s.touch(ctx, p.to.table(), id); err != nil {
+				return err
+			}
+			return p.repo.UpdateRefsAs(ctx, push.Mark, updates)
 		},
 		Done: func(ctx context.Context, push *git.Push) error {
 			moved = true

@@ -178,7 +178,7 @@ func happened(ctx context.Context, r git.Repo, mark string, c Change) (bool, err
 // landed returns the changes of a push that were made according to the refs;
 // none if there is no repository.
 func landed(ctx context.Context, r git.Repo, j journal) (journal, error) {
-	came := journal{Options: j.Options, About: j.About, Mark: j.Mark, settled: j.settled}
+	came := journal{Options: j.Options, About: j.About, Mark: j.Mark, settled: j.settled, found: true}
 	for _, c := range j.Changes {
 		moved, err := happened(ctx, r, j.Mark, c)
 		if errors.Is(err, git.ErrNoRepository) {

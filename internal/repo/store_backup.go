@@ -37,11 +37,14 @@ func scanRecorded(s db.Scanner) (p recordedPush, err error) {
 
 // findRecorded finds the recorded pushes to a repository after an ID.
 func findRecorded(ctx context.Context, q db.Q, h Held, after int64, limit int) ([]recordedPush, error) {
-	column, id := "annex_id", h.AuxRepoID
-	if h.ProjectID != 0 {
-		column, id = "project_id", h.ProjectID
-	}
+	column, id := h.column()
 	return db.All(ctx, q, scanRecorded, `SELECT id, push_id, changes FROM recorded_pushes WHERE `+column+` = ? AND id > ? ORDER BY id LIMIT ?`, id, after, limit)
+}
+
+// findRecordedPush finds what was recorded of the push with an ID.
+func findRecordedPush(ctx context.Context, q db.Q, h Held, pushID int64) ([]recordedPush, error) {
+	column, id := h.column()
+	return db.All(ctx, q, scanRecorded, `SELECT id, push_id, changes FROM recorded_pushes WHERE `+column+` = ? AND push_id = ?`, id, pushID)
 }
 
 // findPushesInProgress finds the pushes to a repository that are in progress.
@@ -50,6 +53,14 @@ func findPushesInProgress(ctx context.Context, q db.Q, h Held) ([]leftover, erro
 		return findBegun(ctx, q, h.ProjectID)
 	}
 	return db.All(ctx, q, scanLeftover, `SELECT id, annex_id, actor, push FROM annex_pushes WHERE annex_id = ? ORDER BY id LIMIT 1000`, h.AuxRepoID)
+}
+
+// column returns the column that has the ID of the repository, and that ID.
+func (h Held) column() (string, int64) {
+	if h.ProjectID != 0 {
+		return "project_id", h.ProjectID
+	}
+	return "annex_id", h.AuxRepoID
 }
 
 // deleteRecorded deletes the recorded pushes before a time.
