@@ -20,7 +20,8 @@ import (
 )
 
 // TestLostCommits stores files when the connection to the database is lost after the commit:
-// the response is an error, but the files are kept, and another attempt succeeds.
+// the response is an error, but the files are kept, and another attempt succeeds. Changed
+// settings are used.
 func TestLostCommits(t *testing.T) {
 	t.Parallel()
 	dbtest.EachProxy(t, func(t *testing.T, proxy *dbtest.Proxy) {
@@ -34,6 +35,12 @@ func TestLostCommits(t *testing.T) {
 			}
 			s.Settled(t)
 		}
+
+		s.Check(t, apptest.Call{Do: "GET /application/settings", As: apptest.RootToken, Status: 200, Want: `{"signup_enabled":true}`})
+		lose("INSERT INTO settings", func() int {
+			return sendRaw(t, s, "PUT /application/settings?signup_enabled=false", private(apptest.RootToken), nil).Status
+		})
+		s.Check(t, apptest.Call{Name: "not from the cache", Do: "GET /application/settings", As: apptest.RootToken, Status: 200, Want: `{"signup_enabled":false}`})
 
 		at := b.at("/packages/generic/tool/1.0/tool.bin")
 		put := func() int {

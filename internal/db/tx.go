@@ -22,6 +22,7 @@ type Tx struct {
 	unprepared  []string
 	wrote       []string // watched tables that were written to
 	afterCommit []func()
+	afterUnsure []func()
 }
 
 // Tx runs f in a transaction and commits it if f returns nil. On SQLite there is only one
@@ -95,6 +96,9 @@ func (d *DB) attempt(ctx context.Context, f func(tx *Tx) error) (*Tx, error) {
 	}
 	defer time.AfterFunc(patience, cancel).Stop()
 	if err := sqlTx.Commit(); err != nil {
+		for _, after := range tx.afterUnsure {
+			after()
+		}
 		return nil, fmt.Errorf("commit: %w", unsure(mapError(err)))
 	}
 	return tx, nil
@@ -106,6 +110,11 @@ func (t *Tx) run(f func(tx *Tx) error) error { return f(t) }
 // AfterCommit registers a function that is called after the transaction is
 // committed, but not if it is rolled back. It may use the database.
 func (t *Tx) AfterCommit(f func()) { t.afterCommit = append(t.afterCommit, f) }
+
+// AfterUnsure registers a function that is called if the commit fails. Unless the database has
+// refused it, it is unknown then whether the transaction was committed, or will be in a moment.
+// On SQLite, which is in this process, a commit that fails was not made.
+func (t *Tx) AfterUnsure(f func()) { t.afterUnsure = append(t.afterUnsure, f) }
 
 // SQL returns the transaction for libraries with their own SQL.
 func (t *Tx) SQL() *sql.Tx { return t.tx }

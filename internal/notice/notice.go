@@ -1,9 +1,9 @@
 // Package notice publishes changes to all nodes, so that they drop stale cache
 // entries.
 //
-// A notice is sent in the transaction of the change. After the commit, the
-// subscribers on the same node are called before the writer continues, those on
-// other nodes soon after (by LISTEN and NOTIFY of PostgreSQL). If notices may
+// A notice is sent in the transaction of the change. After the commit, also one whose
+// reply was lost, the subscribers on the same node are called before the writer
+// continues, those on other nodes soon after (by LISTEN and NOTIFY of PostgreSQL). If notices may
 // have been missed, all subscribers are called as if everything had changed. A
 // cache must not store a value that was read before a notice and arrived after
 // it, and must not use a value unless Fresh reports true after it was taken out
@@ -38,6 +38,10 @@ type Bus struct {
 	Deps
 	node  string    // identifies the notices of this node
 	epoch time.Time // origin of the monotonic readings
+
+	// hearOwn is whether notices of this node that arrive from the database are delivered. It
+	// is set when a commit has failed: such a transaction may still be committed later.
+	hearOwn atomic.Bool
 
 	mu          sync.RWMutex
 	subscribers map[string][]func(key string)
@@ -79,6 +83,10 @@ func (b *Bus) Send(ctx context.Context, tx *db.Tx, topic, key string) error {
 		}
 	}
 	tx.AfterCommit(func() { b.deliver(topic, key) })
+	tx.AfterUnsure(func() {
+		b.hearOwn.Store(true)
+		b.deliver(topic, key) // harmless if nothing was committed
+	})
 	return nil
 }
 
@@ -150,7 +158,8 @@ func (b *Bus) encode(topic, key string) (string, error) {
 	return string(payload), nil
 }
 
-// receive decodes and delivers a notice. Those of this node were delivered already.
+// receive decodes and delivers a notice. Those of this node were delivered already, unless
+// their commit failed.
 func (b *Bus) receive(payload string) {
 	var m message
 	if err := json.Unmarshal([]byte(payload), &m); err != nil {
@@ -158,7 +167,7 @@ func (b *Bus) receive(payload string) {
 		b.reset()
 		return
 	}
-	if m.Node != b.node {
+	if m.Node != b.node || b.hearOwn.Load() {
 		b.deliver(m.Topic, m.Key)
 	}
 }

@@ -200,3 +200,34 @@ func TestLostConnection(t *testing.T) {
 		heard.wait(t, "again")
 	})
 }
+
+// TestUnsureCommits checks that a node receives its own notices although it does not learn
+// that they were committed, or if they are committed after it has lost the connection.
+func TestUnsureCommits(t *testing.T) {
+	t.Parallel()
+	dbtest.EachProxy(t, func(t *testing.T, proxy *dbtest.Proxy) {
+		d := proxy.Open(t)
+		b, e := start(t, d)
+		fail := func(key string) {
+			t.Helper()
+			err := d.Tx(t.Context(), func(tx *db.Tx) error { return b.Send(t.Context(), tx, "thing", key) })
+			if err == nil || !proxy.CommitLost() {
+				t.Errorf("sent %s: %v", key, err)
+			}
+			if got := e.list(); !slices.Contains(got, key) {
+				t.Errorf("received %q after the unsure commit of %s", got, key)
+			}
+		}
+		proxy.LoseCommit("pg_notify")
+		fail("1")
+		proxy.DelayCommit("pg_notify")
+		fail("2")
+		send(t, d, b, "3", nil)
+		waittest.For(t, "the notice 3 again", func() bool { // so all earlier ones have arrived
+			return len(slices.DeleteFunc(e.list(), func(key string) bool { return key != "3" })) == 2
+		})
+		e.forget()
+		proxy.ReleaseCommit()
+		e.waitOne(t, "2")
+	})
+}
