@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -33,8 +34,9 @@ type HousekeepReport struct {
 }
 
 const (
-	// unreachableGrace is how long unreachable objects are kept. A concurrent push or
-	// commit may rely on one; each such use updates its modification time.
+	// unreachableGrace is how long objects are kept after housekeeping has found them
+	// unreachable. A backup may need one, and a concurrent push or commit may rely on
+	// one; each such use updates its modification time.
 	unreachableGrace = 14 * 24 * time.Hour
 	// reflogGrace is how long reflog entries are kept.
 	reflogGrace = 90 * 24 * time.Hour
@@ -99,6 +101,11 @@ func (r Repo) housekeep(ctx context.Context, o HousekeepOptions, done *Housekeep
 	if done.Removed, err = r.removeStale(ctx, o.Now.Add(-stale)); err != nil {
 		return err
 	}
+	if needs.cruft(o) {
+		if err := r.renew(ctx, o.Now); err != nil {
+			return err
+		}
+	}
 	for _, s := range steps(needs, o) {
 		c := command{work: upkeep, args: s, checkTips: alone}
 		if name := c.name(); name == "pack-refs" || name == "reflog" {
@@ -140,6 +147,41 @@ func (r Repo) freeLocks(ctx context.Context) error {
 	return r.files.DropLocks(time.Now().Add(-time.Minute))
 }
 
+// cruft reports whether unreachable objects are packed and removed.
+func (n Needs) cruft(o HousekeepOptions) bool { return o.Full || n.objects() && n.whole() }
+
+// renew sets the time of all objects except those in cruft packs to now. It is the time from
+// which git counts the age of those that it then finds unreachable and puts into a cruft pack.
+// Until then, objects have the age of their pack, and those of a branch that was just deleted
+// would be removed at once.
+func (r Repo) renew(ctx context.Context, now time.Time) error {
+	cruft := map[string]bool{}
+	var failed error
+	err := r.eachFile(ctx, func(path string, f fs.FileInfo) {
+		dir, name := filepath.Split(path)
+		base, ext := strings.TrimSuffix(name, filepath.Ext(name)), filepath.Ext(name)
+		switch {
+		case f.IsDir(), temporary(path, f):
+			return
+		case dir == "objects/pack/" && ext == ".mtimes": // comes before .pack
+			cruft[base] = true
+			return
+		case dir == "objects/pack/" && ext == ".pack" && !cruft[base], looseObject(path):
+		default:
+			return
+		}
+		if f.ModTime().Before(now) {
+			if err := os.Chtimes(filepath.Join(r.path, path), now, now); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				failed = err
+			}
+		}
+	})
+	if err = errors.Join(err, failed); err != nil {
+		return fmt.Errorf("renew objects: %w", err)
+	}
+	return nil
+}
+
 // steps returns the commands to run.
 func steps(n Needs, o HousekeepOptions) [][]string {
 	var list [][]string
@@ -155,7 +197,7 @@ func steps(n Needs, o HousekeepOptions) [][]string {
 	// One thread: requests have priority.
 	repack := []string{"-c", "pack.threads=1", "repack", "-d", "-l", "-q"}
 	switch {
-	case o.Full || n.objects() && n.whole():
+	case n.cruft(o):
 		// Unreachable objects go into a cruft pack, which stores the age of each object.
 		graph = "--split=replace"
 		list = append(list,

@@ -178,20 +178,52 @@ func TestHousekeepRemovesUnreachable(t *testing.T) {
 	}
 	there(young, true)
 	there(packed, true)
-	there(old, false)
+	there(old, true) // its age counts from now
 	there(lost, true)
 	// The age of an object is kept when it is packed.
 	full(time.Now().Add(13 * 24 * time.Hour))
 	there(young, true)
 	there(packed, true)
+	there(old, true)
 	full(time.Now().Add(15 * 24 * time.Hour))
 	there(young, false)
 	there(packed, false)
+	there(old, false)
+	there(lost, true) // only now it is not in a reflog any more
+	full(time.Now().Add(30 * 24 * time.Hour))
 	there(lost, false)
 	if was, err := r.WasAt(t.Context(), "refs/heads/side", OID(lost)); err != nil || was {
 		t.Errorf("the log still tells of it: %v %v", was, err)
 	}
 	g.Git("fsck", "--strict")
+}
+
+// TestHousekeepAfterDeletion deletes a branch whose commits were pushed long ago: they are kept
+// for two weeks, for example for a backup that began before.
+func TestHousekeepAfterDeletion(t *testing.T) {
+	t.Parallel()
+	for _, packed := range []bool{true, false} {
+		r, g := open(t)
+		g.Commit(gittest.Commit{Changes: []gittest.Change{{Path: "a", Content: "1"}}})
+		gone := g.Commit(gittest.Commit{Branch: "side", Changes: []gittest.Change{{Path: "b", Content: "2"}}})
+		if packed {
+			g.Git("repack", "-adq")
+		}
+		age(t, filepath.Join(r.Path(), "objects"), 60*24*time.Hour)
+		g.Git("update-ref", "-d", "refs/heads/side")
+		for _, after := range []struct {
+			days int
+			want bool
+		}{{0, true}, {13, true}, {15, false}} {
+			if _, err := r.Housekeep(t.Context(), HousekeepOptions{Now: time.Now().Add(time.Duration(after.days) * 24 * time.Hour), Full: true}); err != nil {
+				t.Fatal(err)
+			}
+			r.Forget()
+			if _, err := r.Info(t.Context(), OID(gone)); after.want != (err == nil) {
+				t.Errorf("packed: %t, after %d days: %v", packed, after.days, err)
+			}
+		}
+	}
 }
 
 func TestHousekeepRemovesStaleFiles(t *testing.T) {

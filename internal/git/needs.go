@@ -83,7 +83,7 @@ func (r Repo) Needs(ctx context.Context) (Needs, error) {
 				n.Rest += f.Size()
 				n.Largest = max(n.Largest, f.Size())
 			}
-		case len(dir) == len("objects/00/") && strings.HasPrefix(dir, "objects/") && refstore.IsHex(dir[8:10]):
+		case looseObject(path):
 			n.Loose++
 		case path == "objects/info/commit-graph" || path == "objects/info/commit-graphs/commit-graph-chain":
 			graph = true
@@ -141,6 +141,12 @@ func (r Repo) eachFile(ctx context.Context, do func(path string, f fs.FileInfo))
 		do(path, f)
 		return nil
 	})
+}
+
+// looseObject reports whether a path that is not temporary is a loose object.
+func looseObject(path string) bool {
+	dir, _ := filepath.Split(path)
+	return len(dir) == len("objects/00/") && strings.HasPrefix(dir, "objects/") && refstore.IsHex(dir[8:10])
 }
 
 // temporary reports whether a path is a temporary or lock file of git or of this
