@@ -31,7 +31,7 @@ func (s *Service) failEntity(ctx context.Context, e *Entity, why string) error {
 // lockEnd locks what the end of an import changes first: the bulk import of its
 // entity, if it has one, and the import itself. CancelBulkImport and
 // CancelProjectImport lock in the same order, so that they cannot deadlock with the
-// end. ErrNoRows if the import has ended.
+// end. ErrNoRows if the import has ended, or another attempt has taken it over.
 func lockEnd(ctx context.Context, tx *db.Tx, i *Import) error {
 	if i.entity != nil {
 		if err := tx.Lock(ctx, "bulk_imports", i.entity.ImportID); err != nil {
@@ -41,7 +41,7 @@ func lockEnd(ctx context.Context, tx *db.Tx, i *Import) error {
 	if err := tx.Lock(ctx, tablesOf(i.Project).imports, i.ID); err != nil {
 		return err
 	}
-	return importGoing(ctx, tx, i)
+	return attemptGoing(ctx, tx, i)
 }
 
 // endEntity ends an entity, and its import if it was the last one. The transaction

@@ -38,6 +38,7 @@ type Import struct {
 
 	draft     *int64 // the group or project while it is hidden
 	tries     int64
+	attempt   *int64 // the value of tries in the row, for the attempt that runs; nil for others, such as who cancels
 	file      string
 	overrides Overrides // of a project
 	source    string    // of a project: where its file is fetched from, sealed
@@ -221,16 +222,23 @@ func (s *Service) runImport(ctx context.Context, ofProject bool, id int64) error
 	if i.entity, err = findEntityOf(ctx, s.DB, i); err != nil {
 		return err
 	}
+	i.join()
 	ended := func(ctx context.Context, err error) error {
-		if err != nil && isNoRows(importGoing(ctx, s.DB, i)) {
+		if err != nil && isNoRows(attemptGoing(ctx, s.DB, i)) {
 			return errEnded // the error is that what it works on is gone
 		}
 		return err
 	}
 	return s.run(ctx, task{
 		name: fmt.Sprintf("import %d", i.ID), tries: &i.tries,
-		begin: func(ctx context.Context) error { return ended(ctx, s.beginImport(ctx, i)) },
-		do:    func(ctx context.Context) error { return ended(ctx, s.imports(ctx, i)) },
+		begin: func(ctx context.Context) error {
+			err := s.beginImport(ctx, i)
+			if isNoRows(err) || err != nil && isNoRows(importGoing(ctx, s.DB, i)) {
+				return errEnded
+			}
+			return err
+		},
+		do: func(ctx context.Context) error { return ended(ctx, s.imports(ctx, i)) },
 		fail: func(ctx context.Context, why string) error {
 			if err := s.failImport(ctx, i, why); !isNoRows(err) {
 				return err
@@ -240,18 +248,30 @@ func (s *Service) runImport(ctx context.Context, ofProject bool, id int64) error
 	})
 }
 
+// join makes i the import of an attempt, which another attempt may take over: if a node is
+// taken for dead, its job is run again. The tries of the row show that.
+func (i *Import) join() {
+	n := i.tries
+	i.attempt = &n
+}
+
 // beginImport counts an attempt, and removes what the previous one has written.
 func (s *Service) beginImport(ctx context.Context, i *Import) error {
 	i.Report = Report{}
 	if i.Project {
 		return s.beginProject(ctx, i)
 	}
-	return s.DB.Tx(ctx, func(tx *db.Tx) error {
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := s.dropDraft(ctx, tx, i); err != nil {
 			return err
 		}
 		return startImport(ctx, tx, i)
 	})
+	if err != nil {
+		return err
+	}
+	i.join()
+	return nil
 }
 
 func (s *Service) dropDraft(ctx context.Context, tx *db.Tx, i *Import) error {

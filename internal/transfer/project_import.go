@@ -149,7 +149,15 @@ func (s *Service) CancelProjectImport(ctx context.Context, by actor.Actor, id in
 // beginProject counts an attempt, and removes what the previous one has written.
 func (s *Service) beginProject(ctx context.Context, i *Import) error {
 	first := i.tries == 1
-	if err := startImport(ctx, s.DB, i); err != nil || first || i.draft == nil {
+	if err := startImport(ctx, s.DB, i); err != nil {
+		return err
+	}
+	i.join()
+	if first || i.draft == nil {
+		return nil
+	}
+	// Waits for the previous attempt, if it is writing. It does not write any more then.
+	if err := s.DB.Tx(ctx, func(tx *db.Tx) error { return tx.Lock(ctx, "projects", *i.draft) }); err != nil {
 		return err
 	}
 	for table := range rows.Tables() {

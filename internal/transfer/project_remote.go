@@ -144,6 +144,7 @@ func (s *Service) RunRemoteImport(ctx context.Context, w RemoteImportWork) error
 	if err != nil || i == nil || !i.Fetching() {
 		return err
 	}
+	i.join()
 	canceled := func(err error) error {
 		if isNoRows(err) || err != nil && isNoRows(importGoing(ctx, s.DB, i)) {
 			return errEnded
@@ -152,8 +153,20 @@ func (s *Service) RunRemoteImport(ctx context.Context, w RemoteImportWork) error
 	}
 	return s.run(ctx, task{
 		name: fmt.Sprintf("fetch the file of import %d", i.ID), tries: &i.tries,
-		begin: func(ctx context.Context) error { return canceled(startImport(ctx, s.DB, i)) },
-		do:    func(ctx context.Context) error { return canceled(s.fetch(ctx, i)) },
+		begin: func(ctx context.Context) error {
+			err := startImport(ctx, s.DB, i)
+			if err == nil {
+				i.join()
+			}
+			return canceled(err)
+		},
+		do: func(ctx context.Context) error {
+			err := s.fetch(ctx, i)
+			if err != nil && isNoRows(attemptGoing(ctx, s.DB, i)) {
+				return errEnded
+			}
+			return canceled(err)
+		},
 		fail: func(ctx context.Context, why string) error {
 			if err := s.failImport(ctx, i, why); !isNoRows(err) {
 				return err
@@ -196,7 +209,7 @@ func (s *Service) fetch(ctx context.Context, i *Import) error {
 		}
 		return s.Queue.Add(ctx, tx, i.work(), queue.In(lane), queue.Tries(maxTries+1))
 	})
-	if isNoRows(err) { // canceled: no one else knows that there is a file
+	if isNoRows(err) && isNoRows(importGoing(ctx, s.DB, i)) { // canceled: no one else knows that there is a file
 		return errors.Join(err, s.Blobs.Delete(context.WithoutCancel(ctx), i.file))
 	}
 	return err
@@ -238,7 +251,7 @@ func (s *Service) fetchFile(ctx context.Context, i *Import, t *remote.Transfer, 
 	i.Total = size
 	total := size // size is the result, and may be written while progress is saved
 	m := s.measure(ctx, func(ctx context.Context, done int64) error {
-		if err := importGoing(ctx, s.DB, i); isNoRows(err) {
+		if err := attemptGoing(ctx, s.DB, i); isNoRows(err) {
 			body.Close() // it was canceled
 			return nil
 		}

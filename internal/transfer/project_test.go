@@ -258,6 +258,46 @@ func TestHostileProject(t *testing.T) {
 	})
 }
 
+// TestProjectAttemptTakenOver has another attempt of an import begin, and break off, while the
+// first one runs: the first one does not publish what the second one has emptied.
+func TestProjectAttemptTakenOver(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		st, ctx := newFixture(t, s), t.Context()
+		file := st.exportProject(project.RefTo(st.buildProject("from", 1200).ID))
+		size := int64(len(file))
+		taken := st.beginProject(file, "taken")
+		work := transfer.ProjectImportWork{ImportID: taken.ID}
+		store := &breaking{Store: s.Blobs}
+		s.Transfer.Blobs = store
+		opened := 0
+		store.end = func() { // of the second reading, which writes
+			if opened++; opened != 2 {
+				return
+			}
+			store.after = []int64{size / 10}
+			if err := s.Transfer.RunProjectImport(ctx, work); !errors.Is(err, errBroken) {
+				t.Errorf("the second attempt: %v", err)
+			}
+		}
+		must(0, s.Transfer.RunProjectImport(ctx, work))(t)
+		if now := st.lookProject(taken); now.State != transfer.Started {
+			t.Errorf("after the first attempt it is %+v", now)
+		}
+		if _, err := s.Projects.Get(ctx, st.by, "alice/taken"); !errs.Is(err, errs.KindNotFound) {
+			t.Errorf("after the first attempt, the project is there: %v", err)
+		}
+		must(0, s.Transfer.RunProjectImport(ctx, work))(t)
+		if now := st.lookProject(taken); now.State != transfer.Finished {
+			t.Errorf("in the end it is %+v", now)
+		}
+		want, got := unpack(t, file), unpack(t, st.exportProject("alice/taken"))
+		if strings.Join(want, "\n") != strings.Join(got, "\n") {
+			t.Error("the copy has other content")
+		}
+	})
+}
+
 // unpackWhole returns the entries of a file with their names.
 func unpackWhole(t testing.TB, file []byte) (list [][2]string) {
 	t.Helper()

@@ -205,10 +205,16 @@ func moveImport(ctx context.Context, q db.Q, i *Import, from State) error {
 	return db.ExecOne(ctx, q, `UPDATE `+tablesOf(i.Project).imports+` SET state = ?, total = ? WHERE id = ? AND state = ?`, string(i.State), i.Total, i.ID, string(from))
 }
 
-// startImport records the start of an attempt.
+// ofAttempt is the condition that another attempt has not taken over the import. Its argument
+// is the attempt; NULL matches always.
+const ofAttempt = ` AND tries = COALESCE(CAST(? AS BIGINT), tries)`
+
+// startImport records the start of an attempt. ErrNoRows if another one has started
+// meanwhile, or the import has ended.
 func startImport(ctx context.Context, q db.Q, i *Import) error {
 	i.State = Started
-	return db.ExecOne(ctx, q, `UPDATE `+tablesOf(i.Project).imports+` SET state = ?, tries = ?, done = 0 WHERE id = ? AND state IN ('queued', 'started')`, string(i.State), i.tries, i.ID)
+	return db.ExecOne(ctx, q, `UPDATE `+tablesOf(i.Project).imports+` SET state = ?, tries = ?, done = 0 WHERE id = ? AND state IN ('queued', 'started')`+ofAttempt,
+		string(i.State), i.tries, i.ID, i.attempt)
 }
 
 // saveSource records where the file of the import of a project is fetched from.
@@ -220,23 +226,30 @@ func saveSource(ctx context.Context, q db.Q, i *Import) error {
 // where from. Its attempts are counted anew.
 func endFetch(ctx context.Context, q db.Q, i *Import) error {
 	i.State, i.tries, i.source = Queued, 0, ""
-	return db.ExecOne(ctx, q, `UPDATE project_file_imports SET state = ?, tries = 0, done = 0, total = ?, source = '' WHERE id = ? AND state = 'started'`, string(i.State), i.Total, i.ID)
+	return db.ExecOne(ctx, q, `UPDATE project_file_imports SET state = ?, tries = 0, done = 0, total = ?, source = '' WHERE id = ? AND state = 'started'`+ofAttempt, string(i.State), i.Total, i.ID, i.attempt)
 }
 
 // saveDraft records the draft of the group or project.
 func saveDraft(ctx context.Context, q db.Q, i *Import) error {
 	t := tablesOf(i.Project)
-	return db.ExecOne(ctx, q, `UPDATE `+t.imports+` SET `+t.owner+` = ? WHERE id = ? AND state IN ('queued', 'started')`, i.draft, i.ID)
+	return db.ExecOne(ctx, q, `UPDATE `+t.imports+` SET `+t.owner+` = ? WHERE id = ? AND state IN ('queued', 'started')`+ofAttempt, i.draft, i.ID, i.attempt)
 }
 
-// stillGoing returns ErrNoRows for an import that was canceled.
+// stillGoing returns ErrNoRows for an import that was canceled, or taken over by another
+// attempt.
 func stillGoing(ctx context.Context, q db.Q, i *Import) error {
-	return q.QueryRowContext(ctx, `SELECT 1 FROM `+tablesOf(i.Project).imports+` WHERE id = ? AND state = 'started'`, i.ID).Scan(new(int64))
+	return q.QueryRowContext(ctx, `SELECT 1 FROM `+tablesOf(i.Project).imports+` WHERE id = ? AND state = 'started'`+ofAttempt, i.ID, i.attempt).Scan(new(int64))
 }
 
 // importGoing returns ErrNoRows for an import that has ended.
 func importGoing(ctx context.Context, q db.Q, i *Import) error {
 	return q.QueryRowContext(ctx, `SELECT 1 FROM `+tablesOf(i.Project).imports+` WHERE id = ? AND state IN ('queued', 'started')`, i.ID).Scan(new(int64))
+}
+
+// attemptGoing returns ErrNoRows for an import that has ended, or was taken over by another
+// attempt.
+func attemptGoing(ctx context.Context, q db.Q, i *Import) error {
+	return q.QueryRowContext(ctx, `SELECT 1 FROM `+tablesOf(i.Project).imports+` WHERE id = ? AND state IN ('queued', 'started')`+ofAttempt, i.ID, i.attempt).Scan(new(int64))
 }
 
 func endImport(ctx context.Context, q db.Q, i *Import) error {
@@ -253,8 +266,8 @@ func endImport(ctx context.Context, q db.Q, i *Import) error {
 		}
 	}
 	return db.ExecOne(ctx, q, `
-		UPDATE `+t.imports+` SET state = ?, `+t.owner+` = ?, done = ?, error = ?, report = ?, finished_at = ?`+forget+` WHERE id = ? AND state IN ('queued', 'started')`,
-		string(i.State), owner, i.Done, i.Error, string(report), i.FinishedAt, i.ID)
+		UPDATE `+t.imports+` SET state = ?, `+t.owner+` = ?, done = ?, error = ?, report = ?, finished_at = ?`+forget+` WHERE id = ? AND state IN ('queued', 'started')`+ofAttempt,
+		string(i.State), owner, i.Done, i.Error, string(report), i.FinishedAt, i.ID, i.attempt)
 }
 
 // forgetFile records that the file of an import was removed.
