@@ -49,6 +49,9 @@ func (d *DB) Dump(ctx context.Context, began func() error, each func(DumpTable) 
 		return DumpVersion{}, fmt.Errorf("dump: %w", err)
 	}
 	defer tx.Rollback()
+	if err := d.allowIdle(ctx, tx); err != nil {
+		return DumpVersion{}, fmt.Errorf("dump: %w", err)
+	}
 	names, err := d.tables(ctx, tx) // the first read creates the snapshot
 	if err == nil {
 		version, err = d.dumpVersion(ctx, tx)
@@ -71,6 +74,16 @@ func (d *DB) Dump(ctx context.Context, began func() error, each func(DumpTable) 
 		}
 	}
 	return version, nil
+}
+
+// allowIdle lets a transaction wait between its statements for as long as it likes, for example
+// for a slow disk.
+func (d *DB) allowIdle(ctx context.Context, tx *sql.Tx) error {
+	if d.kind != postgresKind {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, "SET LOCAL "+idleTimeout+" = 0")
+	return err
 }
 
 // DumpVersion is the schema of a dump.

@@ -113,6 +113,9 @@ func mapError(err error) error {
 // unsure converts an error of a commit. If the connection was lost, the result of the
 // commit is unknown, so it is not retried.
 func unsure(err error) error {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == idleTooLong {
+		return err // it was rolled back
+	}
 	if errors.Is(err, errCut) {
 		return away(errors.New(err.Error()))
 	}
@@ -173,6 +176,9 @@ func sqliteIndex(text string) string {
 	return name.String()
 }
 
+// idleTooLong is the code of PostgreSQL's error after idleTimeout.
+const idleTooLong = "25P03"
+
 func mapPostgres(e *pgconn.PgError, err error) error {
 	switch e.Code {
 	case "40001", "40P01", "55P03": // serialization failure, deadlock, lock not available
@@ -188,7 +194,7 @@ func mapPostgres(e *pgconn.PgError, err error) error {
 		return errs.StorageFull(err)
 	case "53300", "57P03": // too many connections; starting or stopping
 		return away(err)
-	case "57P01", "57P02": // shut down, crashed
+	case "57P01", "57P02", idleTooLong: // shut down, crashed
 		return away(fmt.Errorf("%w: %w", errCut, err))
 	}
 	if strings.HasPrefix(e.Code, "08") { // connection exceptions

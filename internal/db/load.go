@@ -142,6 +142,9 @@ func (d *DB) loadAll(ctx context.Context, tables func(put func(DumpTable) error)
 		return err
 	}
 	defer tx.Rollback()
+	if err := d.allowIdle(ctx, tx); err != nil {
+		return err
+	}
 	restore, err := d.suspend(ctx, tx)
 	if err != nil {
 		return err

@@ -38,6 +38,12 @@ func postgresConfig(url string) (*pgx.ConnConfig, error) {
 	return cfg, nil
 }
 
+// idleTimeout is the setting that ends the connection of a transaction that sends no statement for
+// a while. A node that is frozen would keep its row locks, and all connections of other nodes
+// would wait for them in the end. It is not in the parameters of the connection, because
+// connection poolers refuse it there.
+const idleTimeout = "idle_in_transaction_session_timeout"
+
 // openImpatient opens a pool whose statements wait for locks for at most ddlWait.
 func openImpatient(url string) (*sql.DB, error) {
 	cfg, err := postgresConfig(url)
@@ -61,7 +67,11 @@ func openPostgres(ctx context.Context, url string) (*DB, error) {
 		p.SetConnMaxIdleTime(5 * time.Minute)
 		return p
 	}
-	sqlDB := pool(postgresConns, "")
+	setUp := ""
+	if cfg.RuntimeParams[idleTimeout] == "" {
+		setUp = fmt.Sprintf("SET %s = %d", idleTimeout, patience.Milliseconds())
+	}
+	sqlDB := pool(postgresConns, setUp)
 	if err := sqlDB.PingContext(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open database: %w", mapError(err)), sqlDB.Close())
 	}

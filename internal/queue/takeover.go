@@ -22,6 +22,8 @@ const (
 	// storing is the number of pulses for which a node may still store the result of a job
 	// that has ended, for example while the database is unavailable.
 	storing = 20
+	// beatTime is the time limit of a heartbeat. The next one may get a connection that works.
+	beatTime = 10 * time.Second
 )
 
 // nodeID returns a unique ID of this process, which starts with the host name.
@@ -77,7 +79,9 @@ func (q *Queue) tend(ctx context.Context, id string) {
 			return
 		case <-ticker.C:
 		}
-		err := q.beat(ctx, id)
+		within, cancel := context.WithTimeout(ctx, beatTime)
+		err := q.beat(within, id)
+		cancel()
 		if err == nil {
 			suspects, err = q.sweep(ctx, suspects)
 		}
