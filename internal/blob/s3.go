@@ -29,6 +29,7 @@ type bucket struct {
 	http   aws.HTTPClient
 	name   string
 	prefix string // of all keys, with a trailing "/"; may be empty
+	stall  time.Duration
 }
 
 func openS3(ctx context.Context, c s3Config) (Store, error) {
@@ -36,7 +37,7 @@ func openS3(ctx context.Context, c s3Config) (Store, error) {
 	// from the environment.
 	client := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 		t.MaxIdleConnsPerHost = 64
-		t.ResponseHeaderTimeout = time.Minute
+		t.ResponseHeaderTimeout = answerTime
 	})
 	options := []func(*config.LoadOptions) error{
 		config.WithHTTPClient(client),
@@ -62,7 +63,7 @@ func openS3(ctx context.Context, c s3Config) (Store, error) {
 	if built, ok := cfg.HTTPClient.(*awshttp.BuildableClient); ok {
 		cfg.HTTPClient = built.Freeze()
 	}
-	b := &bucket{http: cfg.HTTPClient, name: c.bucket}
+	b := &bucket{http: cfg.HTTPClient, name: c.bucket, stall: maxStall}
 	b.client = s3.NewFromConfig(cfg, func(o *s3.Options) {
 		o.UsePathStyle = c.pathStyle
 		if c.endpoint != "" {

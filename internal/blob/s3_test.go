@@ -257,6 +257,27 @@ func TestS3Trouble(t *testing.T) {
 			t.Errorf("%v, want Unavailable", err)
 		}
 	})
+	t.Run("uploads not read", func(t *testing.T) {
+		t.Parallel()
+		end := make(chan struct{})
+		s := fake(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost { // of an upload in parts
+				io.WriteString(w, `<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>`)
+				return
+			}
+			if r.Method == http.MethodPut {
+				<-end
+			}
+		})
+		t.Cleanup(func() { close(end) })
+		blob.SetStall(s, 50*time.Millisecond)
+		for _, size := range []int{7 << 20, 20 << 20} {
+			_, err := s.Put(t.Context(), "k", strings.NewReader(strings.Repeat("x", size)), blob.Options{})
+			if !errs.Is(err, errs.KindUnavailable) || !strings.Contains(err.Error(), "stalled") {
+				t.Errorf("%d bytes: %v, want Unavailable", size, err)
+			}
+		}
+	})
 	t.Run("answer cut off", func(t *testing.T) {
 		t.Parallel()
 		s := fake(t, func(w http.ResponseWriter, r *http.Request) {

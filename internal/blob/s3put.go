@@ -3,6 +3,7 @@ package blob
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -18,7 +19,41 @@ const (
 	firstPart = 8 << 20 // the minimum of S3 is 5 MiB
 	maxParts  = 10_000
 	abortTime = 30 * time.Second
+	// answerTime is the maximum wait for the response to a request that was sent.
+	answerTime = time.Minute
+	// maxStall is the maximum time in which a server reads nothing of an upload. It includes
+	// the wait for the response.
+	maxStall = 2 * answerTime
 )
+
+// errStalled means that the server reads nothing of an upload.
+var errStalled = errors.New("the upload has stalled")
+
+// upload calls send with the content of an upload. If the server reads nothing for a while,
+// the context of send ends, and the error is Unavailable.
+func (b *bucket) upload(ctx context.Context, data []byte, send func(context.Context, io.ReadSeeker) error) error {
+	within, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stall := time.AfterFunc(b.stall, func() { cancel(errStalled) })
+	defer stall.Stop()
+	err := send(within, &sending{bytes.NewReader(data), func() { stall.Reset(b.stall) }})
+	if err != nil && ctx.Err() == nil && errors.Is(context.Cause(within), errStalled) {
+		return errs.Unavailable("the object storage does not answer").Because(errors.Join(errStalled, err))
+	}
+	return writeKind(err)
+}
+
+// sending is the content of an upload. It calls read when a part of it was read.
+type sending struct {
+	io.ReadSeeker
+	read func()
+}
+
+// Read implements io.Reader.
+func (s *sending) Read(p []byte) (int, error) {
+	s.read()
+	return s.ReadSeeker.Read(p)
+}
 
 // partSize returns the size of a part. It grows with the number of the part, so that
 // small objects need little memory, and 10,000 parts are enough for 480 GiB.
@@ -53,10 +88,10 @@ func (b *bucket) put(ctx context.Context, key string, r io.Reader, o Options) (i
 	if err := o.checkSize(size); err != nil {
 		return 0, err
 	}
-	_, err = b.client.PutObject(ctx, &s3.PutObjectInput{
-		Bucket: &b.name, Key: b.at(key), Body: bytes.NewReader(first), ContentType: &o.ContentType,
+	return size, b.upload(ctx, first, func(ctx context.Context, body io.ReadSeeker) error {
+		_, err := b.client.PutObject(ctx, &s3.PutObjectInput{Bucket: &b.name, Key: b.at(key), Body: body, ContentType: &o.ContentType})
+		return err
 	})
-	return size, writeKind(err)
 }
 
 func (b *bucket) putParts(ctx context.Context, key string, first []byte, r io.Reader, o Options) (size int64, err error) {
@@ -97,14 +132,16 @@ func (b *bucket) sendParts(ctx context.Context, key string, upload *string, firs
 	spare <- nil
 	size, err := eachPart(ctx, first, r, spare, func(number int32, data []byte) {
 		sending.Go(func() error {
-			out, err := b.client.UploadPart(ctx, &s3.UploadPartInput{
-				Bucket: &b.name, Key: b.at(key), UploadId: upload,
-				PartNumber: &number, Body: bytes.NewReader(data),
+			err := b.upload(ctx, data, func(ctx context.Context, body io.ReadSeeker) error {
+				out, err := b.client.UploadPart(ctx, &s3.UploadPartInput{Bucket: &b.name, Key: b.at(key), UploadId: upload, PartNumber: &number, Body: body})
+				if err == nil {
+					parts = append(parts, types.CompletedPart{ETag: out.ETag, PartNumber: &number})
+				}
+				return err
 			})
 			if err != nil {
-				return writeKind(err)
+				return err
 			}
-			parts = append(parts, types.CompletedPart{ETag: out.ETag, PartNumber: &number})
 			spare <- data
 			return nil
 		})
