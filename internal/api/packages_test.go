@@ -621,6 +621,22 @@ func TestPackageJobTokens(t *testing.T) {
 		}
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /projects/%d/packages/%d/pipelines?pagination=keyset", b.project, list[0].ID), As: b.owner, Status: 200,
 			Want: fmt.Sprintf(`[{"id":%d}]`, own.Pipeline.ID)})
+		// A public registry of a private project does not open its pipelines.
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT /projects/%d", b.project), As: b.owner, JSON: `{"visibility":"private","package_registry_access_level":"public"}`, Status: 200})
+		_, bob := s.User(t, "bob")
+		second := b.newProject("second", "a: {script: [x]}")
+		b.pipeline(second)
+		foreign := map[string]string{"Job-Token": b.run().Token}
+		at := fmt.Sprintf("/projects/%d/packages/%d", b.project, list[0].ID)
+		for name, caller := range map[string]apptest.Call{"anonymous": {}, "not a member": {As: bob}, "job of another project": {Header: foreign}} {
+			for path, want := range map[string]string{fmt.Sprintf("/projects/%d/packages", b.project): `[{"name":"tool"}]`, at: `{"name":"tool"}`, at + "/package_files": `[{"file_name":"x"}]`, at + "/pipelines": `[]`} {
+				body := string(s.Check(t, apptest.Call{Name: name, Do: "GET " + path, As: caller.As, Header: caller.Header, Status: 200, Want: want}).Body)
+				if strings.Contains(body, `"sha"`) || strings.Contains(body, "/pipelines/") {
+					t.Errorf("%s: %s shows a pipeline: %s", name, path, body)
+				}
+			}
+		}
+		s.Check(t, apptest.Call{Do: "GET " + at + "/pipelines", Header: job, Status: 200, Want: fmt.Sprintf(`[{"id":%d}]`, own.Pipeline.ID)})
 		// Another project of the same user does not accept the token.
 		var other struct{ ID int64 }
 		s.Check(t, apptest.Call{Do: "POST /projects", As: b.owner, JSON: `{"path":"other"}`, Status: 201}).JSON(t, &other)

@@ -155,7 +155,11 @@ func (s *Service) Pipelines(ctx context.Context, by actor.Actor, ref project.Ref
 		return nil, page, fmt.Errorf("pipelines of package %d: %w", id, err)
 	}
 	page = db.Page[*ci.Pipeline]{Items: []*ci.Pipeline{}, More: ids.More, Last: ids.Last, Total: ids.Total, Over: ids.Over}
-	seen, err := s.CI.VisiblePipelines(ctx, by, []*project.Project{p}, ids.Items)
+	as, err := s.actorFor(ctx, by, ref)
+	if err != nil {
+		return nil, page, err
+	}
+	seen, err := s.CI.VisiblePipelines(ctx, as, []*project.Project{p}, ids.Items)
 	for _, id := range ids.Items {
 		if found := seen[id]; found != nil {
 			page.Items = append(page.Items, found)

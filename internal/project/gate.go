@@ -105,8 +105,12 @@ func (p *Project) MayChange(by actor.Actor, part Part, level Level) bool {
 }
 
 // buildsReadable returns an error if the actor may not read pipelines and jobs.
-// That requires Reporter unless pipelines are public.
+// That requires Reporter unless pipelines are public. The project may be one that
+// they cannot see: ReadPackages returns private projects with a public registry.
 func (p *Project) buildsReadable(by actor.Actor) error {
+	if !visible(by, p.Visibility, p.Access.Level()) {
+		return hidden(by)
+	}
 	level := p.levelOf(by)
 	open := p.Settings.PublicJobs && (p.Builds != MembersOnly || level >= Guest)
 	if p.Builds != Disabled && (level >= Reporter || open) {
