@@ -330,7 +330,8 @@ func (s *Service) DeleteHeader(ctx context.Context, by actor.Actor, at At, id in
 // NotFound; Forbidden; Invalid.
 func (s *Service) SetVariable(ctx context.Context, by actor.Actor, at At, id int64, p Pair) error {
 	_, err := s.change(ctx, by, at, id, func(h *Hook) (Fields, error) {
-		list := setPair(h.Secrets.Variables, p)
+		// The others have no value here, so that another receiver does not get them.
+		list := setPair(withoutValues(h.Secrets.Variables), p)
 		return Fields{Variables: &list}, nil
 	})
 	return err
@@ -388,14 +389,16 @@ func (s *Service) apply(ctx context.Context, in owner, h *Hook, f Fields) error 
 	if f.Variables != nil {
 		variables = keepValues(variables, *f.Variables)
 	}
+	h.Secrets.Variables = variables
 	// Secrets are not sent to another receiver than the one they were set for: a new URL
 	// drops those that are not given again. A variable may be the host.
-	if h.ID != 0 && h.URL != was {
-		h.Secrets, variables = Secrets{}, keepValues(nil, pairs(f.Variables))
-	} else if h.Secrets.Variables = variables; h.ID != 0 && !sameHost(h.target(), target) {
-		h.Secrets = Secrets{}
+	switch {
+	case h.ID == 0:
+	case h.URL != was:
+		h.Secrets = Secrets{Variables: keepValues(nil, pairs(f.Variables))}
+	case !sameHost(h.target(), target):
+		h.Secrets = Secrets{Variables: withValues(pairs(f.Variables))}
 	}
-	h.Secrets.Variables = variables
 	patch.Set(&h.Name, f.Name)
 	patch.Set(&h.Description, f.Description)
 	patch.Set((*string)(&h.Strategy), f.Strategy)
@@ -421,6 +424,20 @@ func (s *Service) apply(ctx context.Context, in owner, h *Hook, f Fields) error 
 		return err
 	}
 	return s.checkURL(ctx, h)
+}
+
+// withValues returns the pairs that have a value.
+func withValues(list []Pair) []Pair {
+	return slices.DeleteFunc(slices.Clone(list), func(p Pair) bool { return p.Value == "" })
+}
+
+// withoutValues returns the pairs with empty values.
+func withoutValues(list []Pair) []Pair {
+	keys := make([]Pair, len(list))
+	for i, p := range list {
+		keys[i].Key = p.Key
+	}
+	return keys
 }
 
 func pairs(list *[]Pair) []Pair {
