@@ -96,3 +96,55 @@ func TestHookSecrets(t *testing.T) {
 		}
 	})
 }
+
+// TestHookChains sends the UUIDs of webhook requests back: a webhook does not trigger itself,
+// neither directly nor by another one, and no UUID stops the webhooks of others.
+func TestHookChains(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		allowLocal(t, s)
+		mine, theirs := newReceiver(t), newReceiver(t)
+		_, alice := s.User(t, "alice")
+		const at = "/projects/alice%2Fp"
+		s.Table(t, []apptest.Call{
+			{Do: "POST /projects", As: alice, Status: 201, JSON: `{"name":"p"}`},
+			{Do: "POST " + at + "/hooks", As: alice, Status: 201, JSON: `{"url":"` + mine.URL + `","push_events":false,"issues_events":true}`},
+			{Do: "POST " + at + "/hooks", As: alice, Status: 201, JSON: `{"url":"` + theirs.URL + `","push_events":false,"issues_events":true}`},
+		})
+		add := func(title, cause string) {
+			t.Helper()
+			s.Check(t, apptest.Call{Do: "POST " + at + "/issues", As: alice, JSON: `{"title":"` + title + `"}`, Header: map[string]string{"X-Gitlab-Event-UUID": cause}, Status: 201})
+		}
+		got := func(r *receiver, title string) string {
+			t.Helper()
+			return r.event(t, "Issue Hook", "object_attributes.title", title).header.Get("X-Gitlab-Event-UUID")
+		}
+		add("first", "")
+		cause := got(mine, "first")
+		if cause == got(theirs, "first") {
+			t.Error("two webhooks got the same UUID")
+		}
+		var second string
+		for range 101 {
+			add("second", cause)
+		}
+		second = got(theirs, "second")
+		add("third", second)
+		add("last", "")
+		got(mine, "last")
+		got(theirs, "last")
+		count := func(r *receiver, title string) (n int) {
+			for _, q := range r.all() {
+				if q.field("object_attributes.title") == title {
+					n++
+				}
+			}
+			return n
+		}
+		for title, want := range map[string][2]int{"first": {1, 1}, "second": {0, 101}, "third": {0, 0}} {
+			if have := [2]int{count(mine, title), count(theirs, title)}; have != want {
+				t.Errorf("%s: %v requests, want %v", title, have, want)
+			}
+		}
+	})
+}

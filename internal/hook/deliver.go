@@ -61,7 +61,7 @@ const (
 type Delivery struct {
 	ID           int64
 	HookID       int64
-	Key          string // Idempotency-Key
+	Key          string // Idempotency-Key, X-Gitlab-Event-UUID
 	Trigger      Trigger
 	Attempts     int64
 	URL          string
@@ -74,7 +74,6 @@ type Delivery struct {
 
 	eventID         int64
 	waiting         bool
-	uuid            string
 	payload         string
 	body            string // empty: the payload
 	requestHeaders  string
@@ -364,7 +363,9 @@ func (s *Service) request(ctx context.Context, h *Hook, d *Delivery) (*http.Requ
 		set("X-Gitlab-Event", s.header(h, d))
 		set("X-Gitlab-Webhook-UUID", newUUID())
 		set("X-Gitlab-Instance", s.Site.URL)
-		set("X-Gitlab-Event-UUID", d.uuid)
+		// The value belongs to this hook alone. The receiver can send it back to prevent
+		// recursion, and would block the hooks of others if they had the same value.
+		set("X-Gitlab-Event-UUID", d.Key)
 		if h.Secrets.Token != "" {
 			set("X-Gitlab-Token", h.Secrets.Token)
 		}

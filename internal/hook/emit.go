@@ -125,17 +125,17 @@ func (s *Service) store(ctx context.Context, tx *db.Tx, list []listener, o occur
 		s.Log.WarnContext(ctx, "webhook payload is too large", "trigger", o.trigger, "bytes", len(payload))
 		return nil, nil
 	}
-	e := &captured{uuid: event.Cause(ctx), trigger: o.trigger, header: o.trigger.info().Header, payload: payload, at: s.Now()}
+	e := &captured{uuid: newUUID(), trigger: o.trigger, header: o.trigger.info().Header, payload: payload, at: s.Now()}
 	var before []int64
-	if e.uuid != "" {
-		if before, err = findTriggered(ctx, tx, e.uuid, maxChain); err != nil {
+	if cause := event.Cause(ctx); cause != "" {
+		if before, err = findTriggered(ctx, tx, cause, maxChain); err != nil {
 			return nil, err
 		}
-	}
-	// A UUID that was never sent to a hook was invented by the caller. It does not count,
-	// because callers could use it to hide changes from webhooks.
-	if len(before) == 0 {
-		e.uuid = newUUID()
+		// A UUID that was never sent to a hook was invented by the caller. It does not count,
+		// because callers could use it to hide changes from webhooks.
+		if len(before) > 0 {
+			e.uuid = cause
+		}
 	}
 	if o.projectID != 0 {
 		e.projectID = &o.projectID
@@ -152,7 +152,9 @@ func (s *Service) store(ctx context.Context, tx *db.Tx, list []listener, o occur
 	var deliveries []*Delivery
 	for _, l := range list {
 		d := &Delivery{HookID: l.id, eventID: e.id, waiting: true, Key: newUUID(), CreatedAt: e.at}
-		if len(before) >= maxChain || slices.Contains(before, l.id) {
+		// Only the hooks of the chain are blocked: others would miss events of a caller who
+		// sends the UUID of a request that their own hook got.
+		if slices.Contains(before, l.id) {
 			d.waiting, d.Error = false, "the webhook was triggered by itself and is blocked"
 			if err := countLogged(ctx, tx, l.id, 1); err != nil {
 				return nil, err
@@ -168,8 +170,8 @@ func (s *Service) store(ctx context.Context, tx *db.Tx, list []listener, o occur
 	return woken, nil
 }
 
-// maxChain is the maximum number of deliveries that one event can cause through requests
-// of receivers.
+// maxChain is the maximum number of hooks in a chain, in which each was triggered by a
+// request of the receiver of the one before.
 const maxChain = 100
 
 // newUUID returns a random UUID.

@@ -90,7 +90,7 @@ func (s *Service) Resend(ctx context.Context, by actor.Actor, at At, hookID, id 
 	if err := s.allowTest(h); err != nil {
 		return nil, err
 	}
-	again := &Delivery{HookID: h.ID, eventID: d.eventID, Key: d.Key, Trigger: d.Trigger, uuid: d.uuid, CreatedAt: s.Now()}
+	again := &Delivery{HookID: h.ID, eventID: d.eventID, Key: d.Key, Trigger: d.Trigger, CreatedAt: s.Now()}
 	if err := s.DB.Tx(ctx, func(tx *db.Tx) error { return insertDelivery(ctx, tx, again) }); err != nil {
 		return nil, fmt.Errorf("resend delivery %d: %w", id, err)
 	}
@@ -224,7 +224,7 @@ func (s *Service) sendSample(ctx context.Context, h *Hook, o occurrence) (*Deliv
 	if o.projectID != 0 {
 		e.projectID = &o.projectID
 	}
-	d := &Delivery{HookID: h.ID, Key: newUUID(), Trigger: o.trigger, uuid: e.uuid, CreatedAt: e.at}
+	d := &Delivery{HookID: h.ID, Key: newUUID(), Trigger: o.trigger, CreatedAt: e.at}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := insertEvent(ctx, tx, e); err != nil {
 			return err

@@ -12,7 +12,8 @@ import (
 
 // captured is the payload of an event, as it is stored.
 type captured struct {
-	id        int64
+	id int64
+	// uuid is the key of the delivery whose receiver caused the event, or a random UUID.
 	uuid      string
 	projectID *int64
 	trigger   Trigger
@@ -62,14 +63,21 @@ func insertDelivery(ctx context.Context, tx *db.Tx, d *Delivery) error {
 		d.HookID, d.eventID, d.waiting, d.Key, d.Error, d.CreatedAt).Scan(&d.ID)
 }
 
-// findTriggered returns the hooks that got an event with the UUID, at most limit.
-func findTriggered(ctx context.Context, q db.Q, uuid string, limit int) ([]int64, error) {
+// findTriggered returns the hook of the delivery with a key, and the hooks by whose
+// deliveries its event was caused, at most limit. A resent delivery has the key of the
+// first one, so UNION removes duplicates at each step.
+func findTriggered(ctx context.Context, q db.Q, key string, limit int) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `
-		SELECT d.hook_id FROM hook_events e JOIN hook_deliveries d ON d.event_id = e.id WHERE e.uuid = ? ORDER BY d.id LIMIT ?`, uuid, limit)
+		WITH RECURSIVE chain (hook_id, cause, position) AS (
+			SELECT d.hook_id, e.uuid, 1 FROM hook_deliveries d JOIN hook_events e ON e.id = d.event_id WHERE d.key = ?
+			UNION
+			SELECT d.hook_id, e.uuid, c.position + 1 FROM chain c
+			JOIN hook_deliveries d ON d.key = c.cause JOIN hook_events e ON e.id = d.event_id WHERE c.position < ?)
+		SELECT hook_id FROM chain ORDER BY position`, key, limit)
 }
 
 const deliveryColumns = `d.id, d.hook_id, d.event_id, d.waiting, d.key, d.attempts, d.url, d.request_headers, d.request_body, d.response_status, d.response_headers,
-	d.response_body, d.error, d.duration, d.created_at, d.delivered_at, e.trigger, e.payload, e.uuid`
+	d.response_body, d.error, d.duration, d.created_at, d.delivered_at, e.trigger, e.payload`
 
 // oversize stands for a body that is too large for the log.
 const oversize = `{"oversize":true}`
@@ -88,7 +96,7 @@ func scanDelivery(s db.Scanner) (*Delivery, error) {
 	var d Delivery
 	var duration int64
 	err := s.Scan(&d.ID, &d.HookID, &d.eventID, &d.waiting, &d.Key, &d.Attempts, &d.URL, &d.requestHeaders, &d.body, &d.Status, &d.responseHeaders,
-		&d.ResponseBody, &d.Error, &duration, db.Time(&d.CreatedAt), db.NullTime(&d.DeliveredAt), (*string)(&d.Trigger), &d.payload, &d.uuid)
+		&d.ResponseBody, &d.Error, &duration, db.Time(&d.CreatedAt), db.NullTime(&d.DeliveredAt), (*string)(&d.Trigger), &d.payload)
 	d.Duration = time.Duration(duration) * time.Microsecond
 	return &d, err
 }
