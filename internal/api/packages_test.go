@@ -392,6 +392,17 @@ func TestNPMPackages(t *testing.T) {
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /groups/%d/deploy_tokens", g), As: alice, JSON: `{"name":"d","scopes":["read_package_registry"]}`, Status: 201}).JSON(t, &made)
 		wantRaw(t, s, fmt.Sprintf("GET /groups/%d/-/packages/npm/@scope%%2fprivate", g), map[string]string{"Authorization": "Bearer " + made.Token}, "", 200)
 
+		// The new path of a private group is only shown to those who see a package there.
+		vault := group(t, s, alice, "vault", "")
+		s.Check(t, apptest.Call{Do: "POST /projects", As: alice, JSON: fmt.Sprintf(`{"path":"v","namespace_id":%d}`, vault), Status: 201}).JSON(t, &q)
+		wantRaw(t, s, fmt.Sprintf("PUT /projects/%d/packages/npm/inner", q.ID), bearer, npmDocument("inner", "1.0.0", "latest", "p", nil), 200)
+		var inside struct{ Token string }
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /groups/%d/deploy_tokens", vault), As: alice, JSON: `{"name":"d","scopes":["read_package_registry"]}`, Status: 201}).JSON(t, &inside)
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT /groups/%d", vault), As: alice, JSON: `{"path":"safe"}`, Status: 200})
+		for token, status := range map[string]int{made.Token: 404, inside.Token: 301} {
+			wantRaw(t, s, "GET /groups/vault/-/packages/npm/inner", map[string]string{"Authorization": "Bearer " + token}, "", status)
+		}
+
 		// Invalid documents.
 		for _, bad := range []string{
 			``, `null`, `[]`, `{`, `{"name":"@scope/lib"`, `{"name":"other","versions":{"1.0.0":{}}}`, `{"versions":[]}`, `{"versions":{"1.0.0":[]}}`,

@@ -2,6 +2,7 @@ package packages
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"svc/internal/actor"
@@ -203,12 +204,16 @@ func (s *Service) Open(ctx context.Context, by actor.Actor, ref project.Ref, fil
 // group returns a group and the projects in it that have a package, as far as the
 // actor may read their packages. A deploy token or job that cannot see the group
 // itself can still read packages of its projects. NotFound if the actor sees neither
-// the group nor a package.
+// the group nor a package. An old path returns Moved to those who see one of them.
 func (s *Service) group(ctx context.Context, by actor.Actor, ref project.Ref, find func(groupID int64) ([]int64, error)) ([]*project.Project, error) {
 	g, err := s.Projects.RequireGroup(ctx, by, ref, project.NoAccess)
 	seen := err == nil
 	if errs.Is(err, errs.KindNotFound) && (by.Deploy != nil || by.Job != nil) {
 		g, err = s.Projects.RequireGroup(ctx, actor.System(), ref, project.NoAccess)
+	}
+	moved, isMoved := errors.AsType[*project.Moved](err)
+	if isMoved && !seen && (by.Deploy != nil || by.Job != nil) {
+		g, err = s.Projects.RequireGroup(ctx, actor.System(), project.RefTo(moved.ID), project.NoAccess)
 	}
 	if err != nil {
 		return nil, err
@@ -220,6 +225,9 @@ func (s *Service) group(ctx context.Context, by actor.Actor, ref project.Ref, fi
 	found, err := s.readableAmong(ctx, by, ids)
 	if err == nil && len(found) == 0 && !seen {
 		return nil, errs.NotFound("Group")
+	}
+	if err == nil && isMoved {
+		return nil, moved
 	}
 	return found, err
 }
