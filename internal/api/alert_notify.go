@@ -5,8 +5,10 @@ import (
 	"strconv"
 	"strings"
 
+	"svc/internal/actor"
 	"svc/internal/alert"
 	"svc/internal/bind"
+	"svc/internal/httpreq"
 	"svc/internal/project"
 )
 
@@ -54,7 +56,7 @@ func toTakenAlert(a *alert.Alert) takenAlertJSON { return takenAlertJSON{a.IID, 
 
 // takeAlerts: https://docs.gitlab.com/operations/incident_management/integrations/
 func (a *API) takeAlerts(w http.ResponseWriter, r *http.Request) {
-	c := &call{Context: r.Context(), r: r, w: w, site: &a.Site}
+	c := &call{Context: r.Context(), r: r, w: w, site: &a.Site, actor: actor.Actor{IP: httpreq.IP(r)}}
 	if to, ok := w.(routed); ok {
 		to.SetRoute(notifyPath)
 	}
@@ -65,7 +67,7 @@ func (a *API) takeAlerts(w http.ResponseWriter, r *http.Request) {
 	}
 	taken, err := a.takePayload(c)
 	if err != nil {
-		a.refuse(c, err)
+		a.refuse(c, a.countRefusal(c, err))
 		return
 	}
 	a.writeJSON(w, r, http.StatusOK, taken)

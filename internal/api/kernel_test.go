@@ -245,6 +245,42 @@ func TestConditional(t *testing.T) {
 	})
 }
 
+// TestThrottleRefused sends invalid credentials to endpoints of runners, SDKs and monitoring
+// systems. They are limited like anonymous requests and like invalid tokens; runners with a
+// valid token are not.
+func TestThrottleRefused(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		newProject(t, s, alice, "p", "")
+		valid := newRunner(t, s, root, `{"runner_type":"instance_type"}`)
+		s.Clock.Stop()
+		for name, set := range map[string]func(*setting.Settings){
+			"anonymous": func(st *setting.Settings) {
+				st.UnauthenticatedAPI = setting.Throttle{Enabled: true, Requests: 1, Seconds: 60}
+			},
+			"tokens": func(st *setting.Settings) { st.FailedTokensPerMinute = 1 },
+		} {
+			var before setting.Settings
+			_, err := s.Settings.Update(t.Context(), actor.System(), func(st *setting.Settings) { before = *st; set(st) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Clock.Move(time.Minute)
+			s.Table(t, []apptest.Call{
+				{Name: name, Do: "POST /runners/verify", JSON: `{"token":"wrong"}`, Status: 403},
+				{Name: name + ": runner", Do: "POST /runners/verify", JSON: `{"token":"wrong"}`, Status: 429},
+				{Name: name + ": SDK", Do: "POST /projects/1/trigger/pipeline", JSON: `{"token":"wrong","ref":"main"}`, Status: 429},
+				{Name: name + ": alerts", Do: "POST //alice/p/alerts/notify.json", Header: map[string]string{"Authorization": "Bearer wrong"}, JSON: `{"title":"t"}`, Status: 429},
+				{Name: name + ": a valid token", Do: "POST /runners/verify", JSON: `{"token":"` + valid + `"}`, Status: 200},
+			})
+			if _, err := s.Settings.Update(t.Context(), actor.System(), func(st *setting.Settings) { *st = before }); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
 func TestThrottle(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

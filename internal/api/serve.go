@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -12,7 +13,9 @@ import (
 
 	"svc/internal/actor"
 	"svc/internal/bind"
+	"svc/internal/errs"
 	"svc/internal/event"
+	"svc/internal/limit"
 	"svc/internal/mirror"
 	"svc/internal/notify"
 )
@@ -114,9 +117,31 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, e *endpoint) {
 	} else {
 		err = respond(nil)
 	}
+	if err != nil && e.access.runner {
+		err = a.countRefusal(c, err)
+	}
 	if err != nil {
 		a.refuse(c, err)
 	}
+}
+
+// countRefusal counts a refused request of a client whose credential only its handler
+// checks: a runner, an SDK or a monitoring system. Requests with valid credentials are not
+// limited, because many such clients share one address.
+func (a *API) countRefusal(c *call, err error) error {
+	switch errs.KindOf(err) {
+	case errs.KindUnauthorized, errs.KindForbidden, errs.KindNotFound:
+	default:
+		return err
+	}
+	if err := a.throttle(c); err != nil {
+		return err
+	}
+	err = a.Users.FailedToken(c, c.actor.IP, err)
+	if refused, ok := errors.AsType[limit.Refused](err); ok {
+		refused.Headers(c.w.Header())
+	}
+	return err
 }
 
 // call is one request: its context, its actor and, for endpoints that stream, the
