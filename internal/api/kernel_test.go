@@ -281,6 +281,34 @@ func TestThrottleRefused(t *testing.T) {
 	})
 }
 
+// TestAuditors checks that auditors only read where they are not members.
+func TestAuditors(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		id, auditor := s.User(t, "auditor")
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT /users/%d?auditor=true", id), As: root, Status: 200})
+		private := fmt.Sprintf("/projects/%d", newProject(t, s, alice, "private", ""))
+		closed := fmt.Sprintf("/projects/%d", newProject(t, s, alice, "closed", `,"visibility":"public","issues_access_level":"private"`))
+		open := fmt.Sprintf("/projects/%d", newProject(t, s, alice, "open", `,"visibility":"public"`))
+		for _, at := range []string{private, closed, open} {
+			s.Check(t, apptest.Call{Do: "POST " + at + "/issues", As: alice, JSON: `{"title":"i"}`, Status: 201})
+			s.Check(t, apptest.Call{Do: "GET " + at + "/issues/1", As: auditor, Status: 200})
+			status := 403
+			if at == open {
+				status = 201
+			}
+			for path, body := range map[string]string{"/issues": `{"title":"j"}`, "/issues/1/notes": `{"body":"n"}`, "/issues/1/award_emoji": `{"name":"tada"}`} {
+				s.Check(t, apptest.Call{Do: "POST " + at + path, As: auditor, JSON: body, Status: status})
+			}
+		}
+		s.Table(t, []apptest.Call{
+			{Do: "POST " + private + "/members", As: alice, JSON: fmt.Sprintf(`{"user_id":%d,"access_level":10}`, id), Status: 201},
+			{Name: "a member", Do: "POST " + private + "/issues", As: auditor, JSON: `{"title":"j"}`, Status: 201},
+		})
+	})
+}
+
 func TestThrottle(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {

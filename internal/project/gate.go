@@ -93,6 +93,13 @@ func (p *Project) Change(by actor.Actor, part Part, level Level) error {
 	if err := p.View(by, part); err != nil {
 		return err
 	}
+	if by.Auditor && !by.Admin {
+		// Auditors can read everything, but only change what other users can.
+		by.Auditor = false
+		if !visible(by, p.Visibility, p.Access.Level()) || p.View(by, part) != nil {
+			return errs.Forbidden("")
+		}
+	}
 	if err := enough(by, p.Access.Level(), level); err != nil {
 		return err
 	}
