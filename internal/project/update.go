@@ -34,12 +34,8 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref Ref, c Change)
 	if err != nil {
 		return nil, err
 	}
-	owners := c.Name != nil && *c.Name != found.Name || c.Path != nil && *c.Path != found.Path ||
-		c.Visibility != nil && *c.Visibility != found.Visibility
-	if owners {
-		if err := enough(by, found.Access.Level(), Owner); err != nil {
-			return nil, err
-		}
+	if err := c.allowed(by, found, found.Access.Level()); err != nil {
+		return nil, err
 	}
 	if err := c.Avatar.Check(); err != nil {
 		return nil, err
@@ -59,6 +55,10 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref Ref, c Change)
 	c.Storage = nil
 	_, err = s.change(ctx, found.ID, func(tx *db.Tx, p *Project) error {
 		was := *p
+		// An Owner may have changed the project since it was found.
+		if err := c.allowed(by, p, found.Access.Level()); err != nil {
+			return err
+		}
 		patch.Set(&p.Name, c.Name)
 		patch.Set(&p.Path, c.Path)
 		patch.Set(&p.Visibility, c.Visibility)
@@ -120,6 +120,15 @@ func (s *Service) Update(ctx context.Context, by actor.Actor, ref Ref, c Change)
 		}
 	}
 	return s.Get(ctx, by, RefTo(found.ID))
+}
+
+// allowed returns an error if the change sets another name, path or visibility, and the
+// level is not that of an Owner.
+func (c *Change) allowed(by actor.Actor, p *Project, have Level) error {
+	if c.Name != nil && *c.Name != p.Name || c.Path != nil && *c.Path != p.Path || c.Visibility != nil && *c.Visibility != p.Visibility {
+		return enough(by, have, Owner)
+	}
+	return nil
 }
 
 // setBranch changes the default branch in the repository, before the row is

@@ -1,6 +1,7 @@
 package project
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/db"
 	"svc/internal/db/dbtest"
+	"svc/internal/errs"
 )
 
 // TestExpire checks that only expired memberships and shares are deleted, and that
@@ -52,6 +54,40 @@ func TestExpire(t *testing.T) {
 		page, err := s.Audit.Of(t.Context(), made.Entity(), 0, audit.Filter{}, db.Paging{Limit: 1})
 		if err != nil || len(page.Items) != 1 || page.Items[0].Type != "member_expired" || page.Items[0].Target.ID != bob.ID {
 			t.Errorf("recorded: %+v, %v", page.Items, err)
+		}
+	})
+}
+
+// TestUpdateAfterOwner checks that a Maintainer cannot undo what an Owner changes during the
+// request, with values that the project had at its beginning.
+func TestUpdateAfterOwner(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		s := newService(t, d)
+		alice, bob := newUser(t, s, "alice"), newUser(t, s, "bob")
+		owner, maintainer := actor.Actor{ID: alice.ID, Username: "alice"}, actor.Actor{ID: bob.ID, Username: "bob"}
+		made, err := s.Create(t.Context(), owner, NewProject{Path: "p"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.AddMember(t.Context(), owner, Place{Ref: RefTo(made.ID)}, NewMember{UserID: bob.ID, Level: Maintainer}); err != nil {
+			t.Fatal(err)
+		}
+		public, private, branch := Public, Private, "next"
+		if _, err := s.Update(t.Context(), owner, RefTo(made.ID), Change{Visibility: &public}); err != nil {
+			t.Fatal(err)
+		}
+		s.OnDefaultBranch(func(ctx context.Context, p *Project, _ string) error {
+			_, err := s.Update(ctx, owner, RefTo(p.ID), Change{Visibility: &private})
+			return err
+		})
+		_, err = s.Update(t.Context(), maintainer, RefTo(made.ID), Change{Visibility: &public, Fields: Fields{DefaultBranch: &branch}})
+		if !errs.Is(err, errs.KindForbidden) {
+			t.Errorf("the update of the Maintainer: %v", err)
+		}
+		p, err := s.Get(t.Context(), owner, RefTo(made.ID))
+		if err != nil || p.Visibility != Private {
+			t.Errorf("the project is %s: %v", p.Visibility, err)
 		}
 	})
 }
