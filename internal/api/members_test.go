@@ -134,6 +134,11 @@ func TestShares(t *testing.T) {
 			{Name: "locked", Do: fmt.Sprintf("PUT /groups/%d", g), As: alice, JSON: `{"share_with_group_lock":true}`, Status: 200},
 			{Name: "no more shares", Do: fmt.Sprintf("POST /projects/%d/share", q), As: alice, JSON: share(team, 20), Status: 403},
 		})
+		sub := group(t, s, alice, "sub", fmt.Sprintf(`,"parent_id":%d`, g))
+		s.Table(t, []apptest.Call{
+			{Name: "nor below", Do: fmt.Sprintf("POST /projects/%d/share", newProject(t, s, alice, "r", fmt.Sprintf(`,"namespace_id":%d`, sub))), As: alice, JSON: share(team, 20), Status: 403},
+			{Name: "nor of a subgroup", Do: fmt.Sprintf("POST /groups/%d/share", sub), As: alice, JSON: share(team, 20), Status: 403},
+		})
 	})
 }
 

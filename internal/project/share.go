@@ -3,6 +3,7 @@ package project
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"svc/internal/actor"
 	"svc/internal/audit"
@@ -75,19 +76,23 @@ func (s *Service) ShareWith(ctx context.Context, by actor.Actor, place Place, n 
 	return share, nil
 }
 
-// mayShare checks whether the group, or the group of the project, allows sharing.
+// mayShare checks whether the group, or the group of the project, and its ancestors allow
+// sharing.
 func (s *Service) mayShare(ctx context.Context, by actor.Actor, in source) error {
 	if by.Admin {
 		return nil
 	}
-	n := in.group
+	var id int64
 	if in.project != nil {
-		var err error
-		if n, err = findNamespace(ctx, s.DB, in.project.NamespaceID); err != nil {
-			return err
-		}
+		id = in.project.NamespaceID
+	} else {
+		id = in.group.ID
 	}
-	if n.Settings.ShareWithGroupLock {
+	above, err := findAbove(ctx, s.DB, id)
+	if err != nil {
+		return fmt.Errorf("groups above namespace %d: %w", id, err)
+	}
+	if slices.ContainsFunc(above, func(n *Namespace) bool { return n.Settings.ShareWithGroupLock }) {
 		return errs.Forbidden("")
 	}
 	return nil
