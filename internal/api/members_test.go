@@ -139,6 +139,21 @@ func TestShares(t *testing.T) {
 			{Name: "nor below", Do: fmt.Sprintf("POST /projects/%d/share", newProject(t, s, alice, "r", fmt.Sprintf(`,"namespace_id":%d`, sub))), As: alice, JSON: share(team, 20), Status: 403},
 			{Name: "nor of a subgroup", Do: fmt.Sprintf("POST /groups/%d/share", sub), As: alice, JSON: share(team, 20), Status: 403},
 		})
+		// Members see the groups that they can see, managers all.
+		hidden := group(t, s, alice, "hidden", "")
+		both := fmt.Sprintf(`{"shared_with_groups":[{"group_id":%d},{"group_id":%d}]}`, team, hidden)
+		only := fmt.Sprintf(`{"shared_with_groups":[{"group_id":%d}]}`, team)
+		shared := group(t, s, alice, "shared", "")
+		s.Table(t, []apptest.Call{
+			{Do: fmt.Sprintf("POST /projects/%d/share", p), As: alice, JSON: share(hidden, 10), Status: 201},
+			{Name: "a manager", Do: fmt.Sprintf("GET /projects/%d", p), As: alice, Status: 200, Want: both},
+			{Name: "a member", Do: fmt.Sprintf("GET /projects/%d", p), As: bob, Status: 200, Want: only, Not: []string{"hidden"}},
+			{Do: fmt.Sprintf("POST /groups/%d/share", shared), As: alice, JSON: share(team, 30), Status: 201},
+			{Do: fmt.Sprintf("POST /groups/%d/share", shared), As: alice, JSON: share(hidden, 10), Status: 201, Want: both},
+			{Name: "an owner of the group", Do: fmt.Sprintf("GET /groups/%d", shared), As: alice, Status: 200, Want: both},
+			{Name: "a member of the group", Do: fmt.Sprintf("GET /groups/%d", shared), As: bob, Status: 200, Want: only, Not: []string{"hidden"}},
+			{Name: "an administrator", Do: fmt.Sprintf("GET /groups/%d", shared), As: root, Status: 200, Want: both},
+		})
 	})
 }
 

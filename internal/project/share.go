@@ -150,11 +150,23 @@ func groupTarget(id int64, path string) audit.Target {
 	return audit.Target{Type: "Group", ID: id, Details: path}
 }
 
-// shares lists the invited groups. Only members get them, because invited groups
-// may be private.
+// shares lists the invited groups. Those who may manage them get all; other members get
+// those that they can see, because invited groups may be private.
 func (s *Service) shares(ctx context.Context, by actor.Actor, in source) ([]Share, error) {
 	if in.have == NoAccess && !by.Admin && !by.Auditor {
 		return []Share{}, nil
 	}
-	return findShares(ctx, s.DB, in, s.today())
+	list, err := findShares(ctx, s.DB, in, s.today())
+	if err != nil || len(list) == 0 || by.Admin || by.Auditor || in.have >= (Place{Group: in.group != nil}).managerLevel() {
+		return list, err
+	}
+	w := s.groupsWhere(by, GroupsFilter{AllAvailable: true})
+	onlyInvited(&w, in, NoAccess, true, false, s.today())
+	seen, err := s.listGroups(ctx, w, Sort{}, db.Paging{Limit: maxShares})
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(list, func(h Share) bool {
+		return !slices.ContainsFunc(seen.Items, func(n *Namespace) bool { return n.ID == h.GroupID })
+	}), nil
 }
