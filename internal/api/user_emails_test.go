@@ -80,3 +80,25 @@ func TestReservedAddresses(t *testing.T) {
 		})
 	})
 }
+
+// TestConfirmationLimit adds and deletes an address again and again: each time it would get
+// an email.
+func TestConfirmationLimit(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		s.Check(t, apptest.Call{Do: "PUT /application/settings", As: root, JSON: `{"sign_in_attempts_per_minute":3}`, Status: 200})
+		add := apptest.Call{Do: "POST /user/emails", As: alice, JSON: `{"email":"victim@example.org"}`, Status: 201}
+		for range 3 {
+			var e struct{ ID int64 }
+			s.Check(t, add).JSON(t, &e)
+			s.Check(t, apptest.Call{Do: fmt.Sprintf("DELETE /user/emails/%d", e.ID), As: alice, Status: 204})
+		}
+		add.JSON, add.Status = `{"email":"Victim@example.org"}`, 429
+		s.Check(t, add)
+		s.Check(t, apptest.Call{Name: "another address", Do: "POST /user/emails", As: alice, JSON: `{"email":"other@example.org"}`, Status: 201})
+		s.Clock.Move(time.Minute)
+		add.Status = 201
+		s.Check(t, add)
+	})
+}

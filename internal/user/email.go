@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/mail"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -13,6 +14,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/limit"
 	"svc/internal/secret"
 )
 
@@ -53,12 +55,38 @@ func (s *Service) OwnEmail(ctx context.Context, by actor.Actor, id int64) (*Emai
 
 // AddOwnEmail adds a secondary address to the actor's account. It must be
 // confirmed with ConfirmEmail. Invalid, also if the address is taken; Forbidden
-// for bot users.
+// for bot users; limit.Refused after too many confirmation emails.
 func (s *Service) AddOwnEmail(ctx context.Context, by actor.Actor, address string) (*Email, error) {
 	if err := by.RequireHuman("add email addresses"); err != nil {
 		return nil, err
 	}
+	if !validEmail(address) {
+		return nil, errs.InvalidField("email", "is invalid")
+	}
+	if err := s.mayConfirm(ctx, by, address); err != nil {
+		return nil, err
+	}
 	return s.addEmail(ctx, by, by.ID, NewEmail{Address: address})
+}
+
+// mayConfirm counts a confirmation email. It returns limit.Refused if the actor has
+// requested too many, for one address or for all: an address can be deleted and added
+// again.
+func (s *Service) mayConfirm(ctx context.Context, by actor.Actor, address string) error {
+	settings, err := s.Settings.Current(ctx)
+	if err != nil {
+		return err
+	}
+	id := strconv.FormatInt(by.ID, 10)
+	for _, r := range []guessRate{
+		{id + " " + strings.ToLower(address), limit.Rate{Name: "confirmation_emails", Requests: settings.SignInsPerMinute, Period: time.Minute}},
+		{id, limit.Rate{Name: "user_confirmation_emails", Requests: settings.FailedPasswordsPerMinute, Period: time.Minute}},
+	} {
+		if d := s.limits.Allow(r.key, r.rate); !d.OK {
+			return limit.Refused{Decision: d}
+		}
+	}
+	return nil
 }
 
 // DeleteOwnEmail deletes a secondary address of the actor; see DeleteEmail.
