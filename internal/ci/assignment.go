@@ -218,7 +218,9 @@ func (a *Assignment) prepareSources() {
 }
 
 // prepareCache resolves the cache keys, including those computed from files. It
-// separates the caches of protected refs if the project is configured so.
+// separates the caches of protected refs if the project is configured so. Every
+// key then gets a suffix, because a key without one could name a cache of the
+// other kind: unprotect moves a cache of a protected ref to the others.
 func (s *Service) prepareCache(ctx context.Context, a *Assignment) error {
 	for _, c := range a.Job.Options.Cache {
 		key, err := s.cacheKey(ctx, a, c)
@@ -226,9 +228,9 @@ func (s *Service) prepareCache(ctx context.Context, a *Assignment) error {
 			return fmt.Errorf("cache key: %w", err)
 		}
 		suffix := ""
-		if a.Project.Settings.CISeparatedCaches && !c.Unprotect {
+		if a.Project.Settings.CISeparatedCaches {
 			suffix = "-non_protected"
-			if a.Job.Protected {
+			if a.Job.Protected && !c.Unprotect {
 				suffix = "-protected"
 			}
 		}

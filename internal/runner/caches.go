@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -22,6 +23,11 @@ func (j *job) cachePath(key string) string {
 	return filepath.Join(j.r.cacheDir(), strconv.FormatInt(j.JobInfo.ProjectID, 10), hex.EncodeToString(sum[:16])+".zip")
 }
 
+// protectedSuffix ends the keys of caches of protected refs. The server appends
+// it to the keys of a job, but not to CACHE_FALLBACK_KEY, which jobs of other
+// refs set freely.
+const protectedSuffix = "-protected"
+
 // restoreCaches unpacks the caches of the job. Missing caches are not an error.
 func (j *job) restoreCaches() error {
 	for _, c := range j.Cache {
@@ -31,7 +37,10 @@ func (j *job) restoreCaches() error {
 			continue
 		}
 		keys := append([]string{key}, j.vars.expandAll(c.FallbackKeys)...)
-		if fallback := j.vars.get("CACHE_FALLBACK_KEY"); fallback != "" {
+		switch fallback := j.vars.get("CACHE_FALLBACK_KEY"); {
+		case strings.HasSuffix(fallback, protectedSuffix):
+			j.warn("CACHE_FALLBACK_KEY is ignored, because it ends in %s", protectedSuffix)
+		case fallback != "":
 			keys = append(keys, fallback)
 		}
 		if err := j.restoreCache(keys); err != nil {

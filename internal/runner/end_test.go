@@ -217,6 +217,13 @@ flaky:
 
 container: {stage: build, image: ruby, services: [postgres], variables: {GIT_STRATEGY: none}, script: [ls -A, pwd]}
 
+fallback:
+  stage: test
+  needs: [build]
+  variables: {CACHE_FALLBACK_KEY: deps-main-protected}
+  cache: {key: nothing, paths: [deps/], policy: pull}
+  script: ["test ! -e deps"]
+
 test:
   stage: test
   needs: [build]
@@ -243,9 +250,10 @@ func testPipeline(t *testing.T, s *apptest.Server) {
 	} {
 		s.Check(t, apptest.Call{Do: "POST " + g.at("/variables"), As: apptest.RootToken, JSON: v, Status: 201})
 	}
+	s.Check(t, apptest.Call{Do: "POST " + g.at("/protected_branches"), As: apptest.RootToken, JSON: `{"name":"main"}`, Status: 201}) // for its caches
 	first := g.pipeline(map[string]string{"KIND": "flow"})
 	jobs := g.await(first, "failed")
-	for name, want := range map[string]string{"build": "success", "other": "failed", "flaky": "success", "container": "success", "test": "failed"} {
+	for name, want := range map[string]string{"build": "success", "other": "failed", "flaky": "success", "container": "success", "fallback": "success", "test": "failed"} {
 		if jobs[name].Status != want {
 			t.Errorf("%s is %s, want %s:\n%s", name, jobs[name].Status, want, g.log(jobs[name].ID))
 		}
@@ -257,8 +265,9 @@ func testPipeline(t *testing.T, s *apptest.Server) {
 		"\x1b[32;1m$ echo before > order\x1b[0;m\n", "\x1b[32;1m$ if true; then # collapsed multi-line command\x1b[0;m\nbefore\n",
 		"[MASKED] and correct-horse-bat end", "!correct-horse-battery", "file content", "CONFIG=/", "!do-not-show", "CI_JOB_TOKEN=[MASKED]",
 		":step_script\r\x1b[0K", "section_end:", "status running", "after success\norder\n", "WARNING: after_script failed",
-		"WARNING: world.txt: no matching files", "Job succeeded", "Cache deps-main")
+		"WARNING: world.txt: no matching files", "Job succeeded", "Cache deps-main-protected")
 	g.wants(jobs["container"], "asks for the image ruby", "asks for the service postgres", "Job succeeded", "$ ls -A\x1b[0;m\n\x1b[32;1m$ pwd")
+	g.wants(jobs["fallback"], "WARNING: CACHE_FALLBACK_KEY is ignored", "!Cache deps-main-protected")
 	g.wants(jobs["other"], "ERROR: Job failed: exit status 3")
 	g.wants(jobs["test"], "Downloading artifacts", "cached\n", "ERROR: Job failed: exit status 4", "Uploaded junit")
 	var types []string
