@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"svc/internal/app/apptest"
 	"svc/internal/git/gittest"
@@ -18,7 +19,7 @@ import (
 func TestLintExhaustion(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		s.CI.LimitCompilations(0)
+		s.CI.LimitCompilations(0, time.Minute)
 		_, ada := s.User(t, "ada")
 		id := newProject(t, s, ada, "p", `,"visibility":"public"`)
 		s.Repository(t, id, gittest.Commit{Seconds: 1_600_000_000, Changes: []gittest.Change{{Path: ".gitlab-ci.yml", Content: "a: {script: [x]}\n"}}})
@@ -94,6 +95,48 @@ func TestLintManyJobs(t *testing.T) {
 			{Do: "GET " + lint, Status: 200, Want: refused},
 			{Do: "POST " + lint, As: ada, JSON: string(content), Status: 200, Want: refused},
 			{Do: fmt.Sprintf("POST /projects/%d/pipeline", id), As: ada, JSON: `{"ref":"main"}`, Status: 400, Want: `{"message":{"base":["jobs config has more than 5000 jobs"]}}`},
+		})
+	})
+}
+
+// TestSlowCompilation compiles a configuration that takes longer than allowed: CI Lint
+// and the pipeline of a push report it, and the push is not compiled again.
+func TestSlowCompilation(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		s.CI.LimitCompilations(time.Minute, time.Nanosecond)
+		_, ada := s.User(t, "ada")
+		id := newProject(t, s, ada, "p", `,"visibility":"public","initialize_with_readme":true`)
+		at := fmt.Sprintf("/projects/%d", id)
+		const slow = "The CI configuration took longer than 1ns to compile. Make it smaller, or split it into child pipelines."
+		s.Check(t, apptest.Call{Do: "POST " + at + "/repository/files/.gitlab-ci.yml", As: ada, JSON: `{"branch":"main","content":"a: {script: [x]}","commit_message":"m"}`, Status: 201})
+		if err := s.Queue.Idle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.Table(t, []apptest.Call{
+			{Do: "GET " + at + "/pipelines", As: ada, Status: 200, Want: `[{"status":"failed","source":"push"}]`},
+			{Do: "GET " + at + "/pipelines/latest", As: ada, Status: 200, Want: fmt.Sprintf(`{"yaml_errors":%q}`, slow)},
+			{Do: "GET " + at + "/ci/lint", Status: 200, Want: fmt.Sprintf(`{"valid":false,"errors":[%q]}`, slow)},
+			{Do: "POST " + at + "/pipeline", As: ada, JSON: `{"ref":"main"}`, Status: 400, Want: fmt.Sprintf(`{"message":{"base":[%q]}}`, slow)},
+		})
+	})
+}
+
+// TestLintManyStages lints a file with more stages than any pipeline has jobs.
+func TestLintManyStages(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		var file strings.Builder
+		file.WriteString("a: {script: [x]}\nstages:\n")
+		for n := range 180_000 {
+			fmt.Fprintf(&file, "- s%d\n", n)
+		}
+		_, ada := s.User(t, "ada")
+		id := newProject(t, s, ada, "p", `,"visibility":"public"`)
+		s.Repository(t, id, gittest.Commit{Seconds: 1_600_000_000, Changes: []gittest.Change{{Path: ".gitlab-ci.yml", Content: file.String()}}})
+		s.Table(t, []apptest.Call{
+			{Do: fmt.Sprintf("GET /projects/%d/ci/lint", id), Status: 200, Want: `{"valid":false,"errors":["stages config has more than 1000 stages"]}`},
+			{Do: fmt.Sprintf("POST /projects/%d/pipeline", id), As: ada, JSON: `{"ref":"main"}`, Status: 400, Want: `{"message":{"base":["stages config has more than 1000 stages"]}}`},
 		})
 	})
 }

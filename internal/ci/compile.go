@@ -167,7 +167,7 @@ func (s *Service) plan(ctx context.Context, m *pipelineDraft) (*config.Config, *
 	}
 	var c *config.Config
 	var p *config.Plan
-	err = s.compile(ctx, func() error {
+	err = s.compile(ctx, func(ctx context.Context) error {
 		var err error
 		if c, err = config.Load(ctx, src); err != nil {
 			return err

@@ -82,11 +82,14 @@ func (s *Service) Lint(ctx context.Context, by actor.Actor, in project.Ref, r Li
 		return nil, fmt.Errorf("lint: %w", err)
 	}
 	var out *config.LintResult
-	err = s.compile(ctx, func() error {
+	err = s.compile(ctx, func(ctx context.Context) error {
 		var err error
 		out, err = config.Lint(ctx, from, r.DryRun)
 		return err
 	})
+	if faults, ok := errors.AsType[config.Errors](err); ok { // it took too long
+		return &config.LintResult{Errors: faults}, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("lint: %w", err)
 	}

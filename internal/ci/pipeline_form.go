@@ -48,7 +48,7 @@ func (s *Service) PipelineForm(ctx context.Context, by actor.Actor, in project.R
 	if err := s.input(ctx, m, &src); err != nil {
 		return nil, fmt.Errorf("form of a pipeline: %w", err)
 	}
-	if err := s.compile(ctx, func() error { return form.fill(ctx, src) }); err != nil {
+	if err := s.compile(ctx, func(ctx context.Context) error { return form.fill(ctx, src) }); err != nil {
 		return form, form.broken(err)
 	}
 	return form, nil

@@ -90,10 +90,11 @@ type Service struct {
 	variableSources []VariableSource
 	limits          map[int64]RunnerLimit // by runner
 
-	changes      *changes // followers of pipelines on this node
-	readers      readers  // of live streams on this node
-	compilations *limit.Share
-	sweptGroup   atomic.Int64 // the last resource group of an unfinished sweep
+	changes         *changes // followers of pipelines on this node
+	readers         readers  // of live streams on this node
+	compilations    *limit.Share
+	compilationTime time.Duration
+	sweptGroup      atomic.Int64 // the last resource group of an unfinished sweep
 }
 
 // Events are the events of CI/CD.
@@ -125,7 +126,7 @@ func (s *Service) OnVariables(t VariableSource) { s.variableSources = append(s.v
 func New(d Deps) *Service {
 	s := &Service{Deps: d, limits: map[int64]RunnerLimit{}, changes: newChanges()}
 	s.JobQueue = jobqueue.New(jobqueue.Deps{DB: d.DB, Notices: d.Notices, Serves: s.serves, Now: d.Now})
-	s.LimitCompilations(compilationWait)
+	s.LimitCompilations(compilationWait, compilationTime)
 	s.handleWork()
 	s.OnVariables(s.freezeVariables)
 	s.listenChanged()

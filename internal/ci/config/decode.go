@@ -18,6 +18,8 @@ type decoder struct {
 	errs     Errors
 	warnings Errors
 	jobless  bool // there is no visible job
+	rows     int  // combinations in the matrices so far
+	stageAt  map[string]int
 }
 
 // spot is a keyword in messages: key for programs, words for users.

@@ -37,6 +37,7 @@ func (d *decoder) job(f field, defaults *defaults) *definition {
 	def.bridge = !n.has("script") && !n.has("run")
 	if utf8.RuneCountInString(f.key) > maxName {
 		d.fail(f.pos, attribute(loc, "name"), "is too long (maximum is %d characters)", maxName)
+		return nil // the locations of its keywords would all contain the name
 	}
 	if strings.TrimSpace(f.key) == "" {
 		d.fail(f.pos, attribute(loc, "name"), "can't be blank")
@@ -179,9 +180,13 @@ func (d *decoder) script(n *node, loc string, def *definition) {
 	if def.Dependencies == nil || !def.hasNeeds {
 		return
 	}
+	needed := make(map[string]bool, len(def.needs))
+	for _, need := range def.needs {
+		needed[need.Job] = true
+	}
 	var missing []string
 	for _, name := range def.Dependencies {
-		if !slices.ContainsFunc(def.needs, func(need needSpec) bool { return need.Job == name }) {
+		if !needed[name] {
 			missing = append(missing, name)
 		}
 	}
@@ -220,7 +225,10 @@ func (d *decoder) inherit(n *node, loc string, def *definition) func(key string)
 			if !ok || v.kind != list {
 				d.fail(v.pos, entry(loc, "variables"), "should be a bool or array of strings")
 			}
-			def.someVariables = append([]string{}, names...)
+			def.someVariables = make(map[string]bool, len(names))
+			for _, name := range names {
+				def.someVariables[name] = true
+			}
 		}
 	}
 	v := n.get("default")

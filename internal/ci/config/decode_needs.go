@@ -3,6 +3,7 @@ package config
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // needs reads the jobs that a job waits for.
@@ -155,6 +156,15 @@ func (d *decoder) matrix(n *node, loc string, at Pos) [][]Variable {
 				return nil
 			}
 			rows = multiply(rows, f.key, values)
+			// The name of a job contains the values of its row.
+			if slices.ContainsFunc(rows, func(row []Variable) bool { return utf8.RuneCountInString(rowName(row)) > maxName }) {
+				d.fail(f.value.pos, whole(loc), "generates the name of a job that is too long (maximum is %d characters)", maxName)
+				return nil
+			}
+		}
+		if d.rows += len(rows); d.rows > maxRows {
+			d.fail(item.pos, whole(loc), "is one of too many: all matrices together have more than %d combinations", maxRows)
+			return nil
 		}
 		for _, row := range rows {
 			if !slices.ContainsFunc(out, func(o []Variable) bool { return slices.Equal(o, row) }) {
@@ -163,6 +173,16 @@ func (d *decoder) matrix(n *node, loc string, at Pos) [][]Variable {
 		}
 	}
 	return out
+}
+
+// rowName returns the part of the name of a job that distinguishes it from the others
+// of a matrix.
+func rowName(row []Variable) string {
+	values := make([]string, len(row))
+	for i, v := range row {
+		values[i] = v.Value
+	}
+	return strings.Join(values, ", ")
 }
 
 func multiply(rows [][]Variable, key string, values []string) [][]Variable {

@@ -70,12 +70,19 @@ func (d *decoder) stages(n *node) []string {
 		}
 	}
 	names = slices.DeleteFunc(slices.Clone(names), func(s string) bool { return s == ".pre" || s == ".post" })
+	if len(names) > maxStages {
+		d.fail(n.pos, spot{"stages", "stages config"}, "has more than %d stages", maxStages)
+		names = nil
+	}
+	d.stageAt = map[string]int{".pre": 0}
 	all := []string{".pre"}
 	for _, s := range names {
-		if !slices.Contains(all, s) {
+		if _, ok := d.stageAt[s]; !ok {
+			d.stageAt[s] = len(all)
 			all = append(all, s)
 		}
 	}
+	d.stageAt[".post"] = len(all)
 	return append(all, ".post")
 }
 
@@ -155,6 +162,9 @@ func (d *decoder) defaultVariables(n *node) []DefaultVariable {
 		d.fail(n.pos, spot{"variables", "variables config"}, "should be a hash")
 		return nil
 	}
+	if !d.fewVariables(n, "variables") {
+		return nil
+	}
 	var out []DefaultVariable
 	for _, f := range n.fields {
 		v, ok := d.variable(f, "variables", "value", "description", "expand", "options")
@@ -182,6 +192,9 @@ func (d *decoder) variables(n *node, loc string, keys ...string) []Variable {
 		d.fail(n.pos, whole(loc), "should be a hash of key value pairs")
 		return nil
 	}
+	if !d.fewVariables(n, loc) {
+		return nil
+	}
 	var out []Variable
 	for _, f := range n.fields {
 		if v, ok := d.variable(f, loc, keys...); ok {
@@ -189,6 +202,14 @@ func (d *decoder) variables(n *node, loc string, keys ...string) []Variable {
 		}
 	}
 	return out
+}
+
+func (d *decoder) fewVariables(n *node, loc string) bool {
+	if len(n.fields) > maxVariables {
+		d.fail(n.pos, whole(loc), "has more than %d variables", maxVariables)
+		return false
+	}
+	return true
 }
 
 // variable reads one variable: a scalar, or a table with the given keys.

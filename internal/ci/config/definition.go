@@ -19,8 +19,8 @@ type definition struct {
 	count    int          // parallel, or 0
 
 	allowFailureSet bool
-	noVariables     bool     // inherit:variables: false
-	someVariables   []string // inherit:variables with a list
+	noVariables     bool            // inherit:variables: false
+	someVariables   map[string]bool // inherit:variables with a list
 	bridge          bool
 	generators      []string // jobs that write the configuration of a child pipeline
 }

@@ -1,9 +1,6 @@
 package config
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 // instance is one job of a definition.
 type instance struct {
@@ -19,12 +16,8 @@ func (def *definition) instances() []instance {
 	switch {
 	case def.matrix != nil:
 		for i, row := range def.matrix {
-			values := make([]string, len(row))
-			for j, v := range row {
-				values[j] = v.Value
-			}
 			out = append(out, instance{
-				name:     fmt.Sprintf("%s: [%s]", def.Name, strings.Join(values, ", ")),
+				name:     fmt.Sprintf("%s: [%s]", def.Name, rowName(row)),
 				parallel: &Parallel{Index: i + 1, Total: len(def.matrix), Matrix: row},
 			})
 		}

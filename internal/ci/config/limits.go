@@ -11,6 +11,7 @@ type Limits struct {
 	Depth    int // levels of nested tables and lists
 	Includes int // included files, counted each time
 	Jobs     int // jobs of one pipeline
+	Planned  int // all jobs of one pipeline in bytes, with what they inherit
 	Needs    int // jobs that one job needs
 }
 
@@ -23,6 +24,7 @@ func DefaultLimits() Limits {
 		Depth:      100,
 		Includes:   150,
 		Jobs:       500,
+		Planned:    32 << 20,
 		Needs:      50,
 	}
 }
@@ -36,6 +38,7 @@ func (l Limits) withDefaults() Limits {
 		{&l.Depth, &standard.Depth},
 		{&l.Includes, &standard.Includes},
 		{&l.Jobs, &standard.Jobs},
+		{&l.Planned, &standard.Planned},
 		{&l.Needs, &standard.Needs},
 	} {
 		if *f.have == 0 {
@@ -46,18 +49,25 @@ func (l Limits) withDefaults() Limits {
 }
 
 const (
-	maxExtends      = 10  // levels of extends
-	maxReferences   = 10  // levels of !reference
-	maxNesting      = 10  // levels of lists in a script or in rules
-	maxIncludeDepth = 100 // length of a chain of includes
-	maxErrors       = 100 // reported at once
-	maxName         = 255 // characters of a job's name
-	maxParallel     = 200 // jobs of one definition
-	maxCrossNeeds   = 5   // artifacts of other pipelines that one job needs
+	maxExtends      = 10      // levels of extends
+	maxReferences   = 10      // levels of !reference
+	maxNesting      = 10      // levels of lists in a script or in rules
+	maxIncludeDepth = 100     // length of a chain of includes
+	maxErrors       = 100     // reported at once
+	maxMessage      = 1 << 10 // bytes of a message
+	maxName         = 255     // characters of a job's name
+	maxParallel     = 200     // jobs of one definition
+	maxStages       = 1_000
+	maxCrossNeeds   = 5 // artifacts of other pipelines that one job needs
 	maxCaches       = 4
 	maxTags         = 50
 	maxCacheFiles   = 2
 	maxFallbackKeys = 5
+	// maxVariables is the maximum number of variables in one list. Every job gets a
+	// copy of the default variables.
+	maxVariables = 2_000
+	// maxRows is the maximum number of combinations in all matrices together.
+	maxRows = 20_000
 	// maxInstances is the maximum number of jobs before rules are evaluated. Each job
 	// takes tens of kilobytes to compile, even if the rules leave no more than
 	// Limits.Jobs of them.

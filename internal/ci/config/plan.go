@@ -170,7 +170,7 @@ func (p *planner) inherited(def *definition) []Variable {
 	}
 	var some []Variable
 	for _, v := range p.defaults {
-		if slices.Contains(def.someVariables, v.Key) {
+		if def.someVariables[v.Key] {
 			some = append(some, v)
 		}
 	}

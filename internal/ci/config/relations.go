@@ -25,6 +25,9 @@ func (d *decoder) relations() {
 		}
 	}
 	for _, def := range d.config.jobs {
+		if d.ctx.Err() != nil {
+			return
+		}
 		d.relate(def, instances)
 	}
 	if len(d.errs) == 0 {
@@ -40,12 +43,12 @@ func (d *decoder) complain(def *definition, pos Pos, key, format string, args ..
 }
 
 func (d *decoder) relate(def *definition, instances map[string]*definition) {
-	stages := d.config.Stages
-	def.StageIndex = slices.Index(stages, def.Stage)
-	if def.StageIndex < 0 {
-		d.complain(def, def.at, "stage", "chosen stage %s does not exist; available stages are %s", def.Stage, strings.Join(stages, ", "))
+	at, ok := d.stageAt[def.Stage]
+	if !ok {
+		d.complain(def, def.at, "stage", "chosen stage %s does not exist; available stages are %s", def.Stage, strings.Join(d.config.Stages, ", "))
 		return
 	}
+	def.StageIndex = at
 	for _, name := range def.Dependencies {
 		d.earlier(def, def.pos, name, "dependency", false, instances)
 	}
@@ -84,7 +87,7 @@ func (d *decoder) earlier(def *definition, pos Pos, name, what string, optional 
 		return
 	}
 	// The other job may come later in the file: its stage is not known yet.
-	if slices.Index(d.config.Stages, other.Stage) > def.StageIndex {
+	if at, ok := d.stageAt[other.Stage]; ok && at > def.StageIndex {
 		d.complain(def, pos, key, "%s %s is not defined in current or prior stages", what, name)
 	}
 }

@@ -1,20 +1,23 @@
 package config
 
 import (
-	"slices"
 	"strings"
 )
 
 // resolve resolves the needs and dependencies of jobs among the jobs that the rules
 // include.
 func (p *planner) resolve() {
+	lists := resolved{needs: map[*needSpec]*resolvedNeeds{}, dependencies: map[*string][]string{}}
 	for i := range p.jobs {
+		if p.scope.ctx.Err() != nil {
+			return
+		}
 		j := &p.jobs[i]
 		if j.dag {
-			p.resolveNeeds(j)
+			p.resolveNeeds(j, &lists)
 		}
-		if j.Dependencies != nil {
-			p.resolveDependencies(j)
+		if len(j.Dependencies) > 0 {
+			p.resolveDependencies(j, &lists)
 		}
 	}
 	if len(p.errs) == 0 {
@@ -22,15 +25,50 @@ func (p *planner) resolve() {
 	}
 }
 
-func (p *planner) resolveNeeds(j *planned) {
+// resolved are the lists that were resolved so far, by their first element: the jobs of
+// a definition share them, and they may be long.
+type resolved struct {
+	needs        map[*needSpec]*resolvedNeeds
+	dependencies map[*string][]string
+}
+
+type resolvedNeeds struct {
+	needs   []Need
+	missing []string
+}
+
+func (p *planner) resolveNeeds(j *planned, lists *resolved) {
 	j.Needs = []Need{}
+	if len(j.needs) == 0 {
+		return
+	}
+	out := lists.needs[&j.needs[0]]
+	if out == nil {
+		out = p.needsOf(j.needs)
+		lists.needs[&j.needs[0]] = out
+	}
+	j.Needs = out.needs
+	for _, job := range out.missing {
+		if len(p.errs) == maxErrors {
+			return
+		}
+		p.fail(j, "needs", "'%s' job needs '%s' job, but '%s' does not exist in the pipeline. "+
+			"This might be because of the only, except, or rules keywords. "+
+			"To need a job that sometimes does not exist in the pipeline, use needs:optional.", j.Name, job, job)
+	}
+	if limit := p.config.limits.Needs; len(j.Needs) > limit {
+		p.fail(j, "needs", "%s: one job can only need %d others, but you have listed %d. "+
+			"See needs keyword documentation for more details", j.Name, limit, len(j.Needs))
+	}
+}
+
+func (p *planner) needsOf(specs []needSpec) *resolvedNeeds {
+	out := &resolvedNeeds{needs: []Need{}}
 	seen := map[string]bool{}
-	for _, spec := range j.needs {
+	for _, spec := range specs {
 		names := p.targets(spec)
 		if len(names) == 0 && !spec.Optional {
-			p.fail(j, "needs", "'%s' job needs '%s' job, but '%s' does not exist in the pipeline. "+
-				"This might be because of the only, except, or rules keywords. "+
-				"To need a job that sometimes does not exist in the pipeline, use needs:optional.", j.Name, spec.Job, spec.Job)
+			out.missing = append(out.missing, spec.Job)
 		}
 		for _, name := range names {
 			if seen[name] {
@@ -39,13 +77,10 @@ func (p *planner) resolveNeeds(j *planned) {
 			seen[name] = true
 			need := spec.Need
 			need.Job = name
-			j.Needs = append(j.Needs, need)
+			out.needs = append(out.needs, need)
 		}
 	}
-	if limit := p.config.limits.Needs; len(j.Needs) > limit {
-		p.fail(j, "needs", "%s: one job can only need %d others, but you have listed %d. "+
-			"See needs keyword documentation for more details", j.Name, limit, len(j.Needs))
-	}
+	return out
 }
 
 // targets returns the jobs of a need: one, or those of a group.
@@ -64,14 +99,25 @@ func (p *planner) targets(spec needSpec) []string {
 
 // resolveDependencies removes dependencies that are not in the pipeline. Unlike needs,
 // jobs do not wait for them.
-func (p *planner) resolveDependencies(j *planned) {
-	names := []string{}
-	for _, name := range j.Dependencies {
-		for _, target := range p.targets(needSpec{Need: Need{Job: name}}) {
-			if !slices.Contains(names, target) {
-				names = append(names, target)
+func (p *planner) resolveDependencies(j *planned, lists *resolved) {
+	first := &j.Dependencies[0]
+	names, ok := lists.dependencies[first]
+	if !ok {
+		names = []string{}
+		asked, seen := map[string]bool{}, map[string]bool{}
+		for _, name := range j.Dependencies {
+			if asked[name] {
+				continue
+			}
+			asked[name] = true
+			for _, target := range p.targets(needSpec{Need: Need{Job: name}}) {
+				if !seen[target] {
+					seen[target] = true
+					names = append(names, target)
+				}
 			}
 		}
+		lists.dependencies[first] = names
 	}
 	j.Dependencies = names
 }
