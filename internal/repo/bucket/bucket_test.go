@@ -18,6 +18,7 @@ import (
 	"svc/internal/blob"
 	"svc/internal/db"
 	"svc/internal/db/dbtest"
+	"svc/internal/errs"
 	"svc/internal/git"
 	"svc/internal/git/gittest"
 	"svc/internal/git/refstore"
@@ -745,6 +746,16 @@ func TestUpdateIsOvertaken(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		// The object of a pack that was stored long ago may have been deleted.
+		slow := func(_ context.Context, last error) (inTx, error) {
+			a.Now = func() time.Time { return time.Now().Add(orphanGrace - time.Minute) }
+			return nil, last
+		}
+		main := []git.Update{{Ref: git.Heads + "main", Old: git.ZeroOID, New: made.ID}}
+		if err := (&refs{a.Storage, a.dir("1")}).UpdateIn(t.Context(), "mark", main, slow); !errs.Is(err, errs.KindUnavailable) {
+			t.Errorf("a pack that was stored a day ago: %v", err)
+		}
+		a.Now = time.Now
 		overtaken, broken := errors.New("overtaken"), errors.New("broken")
 		for _, ends := range []error{broken, nil} {
 			stored = 0
@@ -762,7 +773,7 @@ func TestUpdateIsOvertaken(t *testing.T) {
 				}, nil
 			}
 			refs := &refs{a.Storage, a.dir("1")}
-			err := refs.UpdateIn(t.Context(), "mark", []git.Update{{Ref: git.Heads + "main", Old: git.ZeroOID, New: made.ID}}, prepare)
+			err := refs.UpdateIn(t.Context(), "mark", main, prepare)
 			if !errors.Is(err, ends) || tries != 4 || stored != 1 {
 				t.Errorf("%d attempts, stored %d times, %v", tries, stored, err)
 			}

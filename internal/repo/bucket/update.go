@@ -13,6 +13,7 @@ import (
 
 	"svc/internal/blob"
 	"svc/internal/db"
+	"svc/internal/errs"
 	"svc/internal/git"
 )
 
@@ -143,6 +144,9 @@ func (s *Storage) commit(ctx context.Context, p prepared, in inTx) (after reposi
 			return err
 		}
 		if p.pack != nil {
+			if s.late(*p.pack) {
+				return errs.Unavailable("The push took too long. Please push again.")
+			}
 			if err := insertPack(ctx, tx, s.Name, now.id, *p.pack); err != nil {
 				return err
 			}
@@ -169,6 +173,15 @@ func (s *Storage) commit(ctx context.Context, p prepared, in inTx) (after reposi
 		return in(ctx, tx, branch, exists)
 	})
 	return after, err
+}
+
+// late reports whether Sweep, on any node, may soon delete the object of a pack that has no row
+// yet. This node may have been frozen since it stored the pack, and the monotonic clock does not
+// advance while its machine is suspended.
+func (s *Storage) late(p packRow) bool {
+	const most = orphanGrace / 2
+	now := s.Now()
+	return p.object != "" && (now.Sub(p.created) > most || now.Round(0).Sub(p.created.Round(0)) > most)
 }
 
 // lostCommits reports whether the database may have lost commits since a version was read, which
