@@ -23,6 +23,7 @@ func (a *App) subscribe() {
 	users.Deleted.Subscribe(a.Projects.UserDeleted, activity.UserDeleted, a.Repos.UserDeleted, comment.UserDeleted, plan.UserDeleted,
 		a.Merges.UserDeleted, a.Snippets.UserDeleted, a.Releases.UserDeleted, a.CI.UserDeleted, deployment.UserDeleted, a.CI.Schedules.UserDeleted, todo.UserDeleted, a.OAuth.UserDeleted)
 	users.Renamed.Subscribe(a.Projects.UserRenamed)
+	users.Reclaimed.Subscribe(a.OAuth.UserReclaimed)
 	users.Recorded.Subscribe(a.Hooks.UserRecorded)
 
 	projects := &a.Projects.Events

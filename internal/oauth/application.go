@@ -329,6 +329,11 @@ func (s *Service) endAll(ctx context.Context, tx *db.Tx, id int64) error {
 	return nil
 }
 
+// UserReclaimed revokes the authorizations that a user has granted.
+func (s *Service) UserReclaimed(ctx context.Context, tx *db.Tx, r user.Reclaim) error {
+	return revokeAllOf(ctx, tx, r.UserID, s.Now())
+}
+
 // UserDeleted deletes the applications of a deleted user, with the tokens of
 // everyone who authorized them.
 func (s *Service) UserDeleted(ctx context.Context, tx *db.Tx, d user.Deletion) error {

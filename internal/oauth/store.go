@@ -139,6 +139,12 @@ func revokeBetween(ctx context.Context, q db.Q, userID, applicationID int64, now
 		now, userID, applicationID)
 }
 
+// revokeAllOf revokes all grants of a user.
+func revokeAllOf(ctx context.Context, q db.Q, userID int64, now time.Time) error {
+	_, err := q.ExecContext(ctx, `UPDATE oauth_grants SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL`, now, userID)
+	return err
+}
+
 // usersOf returns the users who have authorized an application.
 func usersOf(ctx context.Context, q db.Q, applicationID int64) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `

@@ -17,6 +17,10 @@ type Events struct {
 	// Renamed is published when a username changes; the paths in the user's
 	// namespace change with it.
 	Renamed event.Event[Renaming]
+	// Reclaimed is published when the owner of an email address takes over an account
+	// that was created with it before the address was confirmed. A subscriber revokes
+	// the credentials of the user.
+	Reclaimed event.Event[Reclaim]
 	// Recorded is published with each audit event about a user or something of
 	// theirs, and when a sign-in has failed.
 	Recorded event.Event[Recorded]
@@ -39,6 +43,9 @@ type Deletion struct {
 	GhostID int64 // the ghost user; 0 for Deleting
 	Hard    bool  // contributions are deleted
 }
+
+// Reclaim is the takeover of an account by the owner of its email address.
+type Reclaim struct{ UserID int64 }
 
 // Renaming is a change of a username.
 type Renaming struct {

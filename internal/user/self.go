@@ -65,7 +65,9 @@ func (s *Service) SetOwnPrimary(ctx context.Context, by actor.Actor, emailID int
 			return errs.InvalidField("email", "must be confirmed first")
 		}
 		was := *u
-		u.Email, u.ConfirmedAt = e.Address, e.ConfirmedAt
+		if err := setAddress(ctx, tx, u, e.Address, e.ConfirmedAt); err != nil {
+			return err
+		}
 		if err := s.postEmailChanged(ctx, tx, &was, u); err != nil {
 			return err
 		}

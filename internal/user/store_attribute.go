@@ -51,6 +51,12 @@ func deleteIdentity(ctx context.Context, q db.Q, userID int64, provider string) 
 	return db.ExecOne(ctx, q, `DELETE FROM identities WHERE user_id = ? AND provider = ?`, userID, provider)
 }
 
+// deleteIdentities deletes all identities of a user.
+func deleteIdentities(ctx context.Context, q db.Q, userID int64) error {
+	_, err := q.ExecContext(ctx, `DELETE FROM identities WHERE user_id = ?`, userID)
+	return err
+}
+
 // findByIdentity finds a user by their identity, whose UID is returned as stored.
 func findByIdentity(ctx context.Context, q db.Q, provider, externUID string) (*User, string, error) {
 	var id int64

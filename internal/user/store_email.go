@@ -107,6 +107,12 @@ func deleteEmail(ctx context.Context, q db.Q, id int64) error {
 	return db.ExecOne(ctx, q, `DELETE FROM emails WHERE id = ?`, id)
 }
 
+// deleteSecondaryEmails deletes all addresses of a user except the primary one.
+func deleteSecondaryEmails(ctx context.Context, q db.Q, userID int64, primary string) error {
+	_, err := q.ExecContext(ctx, `DELETE FROM emails WHERE user_id = ? AND lower(email) <> lower(?)`, userID, primary)
+	return err
+}
+
 // eachConfirmed calls f for all confirmed addresses.
 func eachConfirmed(ctx context.Context, q db.Q, f func(userID int64, address string)) error {
 	type row struct {

@@ -64,6 +64,12 @@ func insertGPGKey(ctx context.Context, q db.Q, k *GPGKey, parts []pgp.Part) erro
 	return nil
 }
 
+// deleteGPGKeys deletes all GPG keys of a user.
+func deleteGPGKeys(ctx context.Context, q db.Q, userID int64) error {
+	_, err := q.ExecContext(ctx, `DELETE FROM gpg_keys WHERE user_id = ?`, userID)
+	return err
+}
+
 func deleteGPGKey(ctx context.Context, q db.Q, id int64) error {
 	return db.ExecOne(ctx, q, `DELETE FROM gpg_keys WHERE id = ?`, id)
 }

@@ -89,6 +89,11 @@ func (s *Service) sendEmail(ctx context.Context, w emailWork) error {
 			}
 			return s.postUnlock(ctx, tx, u)
 		}
+		// The email goes to the address that is primary in this transaction: a change of
+		// the address drops the tickets.
+		if u, err = lockUser(ctx, tx, u.ID); err != nil {
+			return err
+		}
 		return s.postReset(ctx, tx, u, "Reset your password", "A password reset was requested for your account "+u.Username+".",
 			"If you did not request it, you can ignore this email. Your password has not changed.")
 	})
@@ -155,8 +160,9 @@ func (s *Service) confirmAgain(ctx context.Context, address string) error {
 
 // TakeReset sets the password of the account that a reset email was sent to. The
 // token is the permission and can be used once. All sessions end, the account is
-// unlocked, and the address is confirmed. Invalid if the token has expired or the
-// password is not accepted.
+// unlocked, and the address is confirmed. If it was not confirmed before, the account
+// may have been created by someone else: all other credentials are removed, see
+// reclaim. Invalid if the token has expired or the password is not accepted.
 func (s *Service) TakeReset(ctx context.Context, token, password, ip string) (*User, error) {
 	settings, err := s.Settings.Current(ctx)
 	if err != nil {
@@ -189,8 +195,46 @@ func (s *Service) TakeReset(ctx context.Context, token, password, ip string) (*U
 			return err
 		}
 		u.LockedUntil = nil
+		// Administrators add credentials for the users that they create.
+		if u.ConfirmedAt == nil && u.CreatedBy == nil {
+			if err := s.reclaim(ctx, tx, by, u); err != nil {
+				return err
+			}
+		}
 		return s.confirmPrimary(ctx, tx, by, u)
 	})
+}
+
+// reclaim removes all credentials of a user except the password, for the owner of an
+// address with which someone else may have signed up: access tokens, keys, OAuth
+// grants, identities, secondary addresses and two-factor authentication.
+func (s *Service) reclaim(ctx context.Context, tx *db.Tx, by actor.Actor, u *User) error {
+	if err := revokeTokens(ctx, tx, u.ID, s.Now()); err != nil {
+		return err
+	}
+	if err := deleteKeys(ctx, tx, u.ID); err != nil {
+		return err
+	}
+	if err := deleteGPGKeys(ctx, tx, u.ID); err != nil {
+		return err
+	}
+	if err := deleteIdentities(ctx, tx, u.ID); err != nil {
+		return err
+	}
+	if err := deleteSecondaryEmails(ctx, tx, u.ID, u.Email); err != nil {
+		return err
+	}
+	u.PublicEmail, u.CommitEmail = "", ""
+	if err := saveOTP(ctx, tx, u.ID, "", nil, 0); err != nil {
+		return err
+	}
+	if err := deleteRecoveryCodes(ctx, tx, u.ID); err != nil {
+		return err
+	}
+	if err := s.Events.Reclaimed.Publish(ctx, tx, Reclaim{UserID: u.ID}); err != nil {
+		return err
+	}
+	return s.record(ctx, tx, by, u, "user_credentials_revoked", audit.Details{Message: "Revoked all credentials: a password reset confirmed the email address for the first time"})
 }
 
 // confirmPrimary confirms the primary address of a user.

@@ -35,9 +35,11 @@ const (
 
 // StartTwoFactor generates a new secret for the authenticator of the actor. It has
 // no effect before EnableTwoFactor. issuer is the name shown by the authenticator.
-// Invalid if two-factor authentication is enabled.
+// It requires a session, in which the caller has checked that the actor is present
+// (ConfirmSelf): Forbidden with a token or for an impersonator. Invalid if two-factor
+// authentication is enabled.
 func (s *Service) StartTwoFactor(ctx context.Context, by actor.Actor, issuer string) (*Enrollment, error) {
-	if err := by.RequireHuman("use two-factor authentication"); err != nil {
+	if err := by.RequireSession(); err != nil {
 		return nil, err
 	}
 	var e *Enrollment
@@ -53,10 +55,10 @@ func (s *Service) StartTwoFactor(ctx context.Context, by actor.Actor, issuer str
 
 // EnableTwoFactor turns on two-factor authentication for the actor. The code
 // proves that their authenticator has the secret. It returns the recovery codes,
-// which are not shown again. Invalid if the code is wrong or StartTwoFactor was
-// not called.
+// which are not shown again. It requires a session: Forbidden. Invalid if the code is
+// wrong or StartTwoFactor was not called.
 func (s *Service) EnableTwoFactor(ctx context.Context, by actor.Actor, code string) ([]string, error) {
-	if err := by.RequireHuman("use two-factor authentication"); err != nil {
+	if err := by.RequireSession(); err != nil {
 		return nil, err
 	}
 	var codes []string

@@ -35,6 +35,10 @@ func TestTwoFactor(t *testing.T) {
 
 		_, err := b.EnableTwoFactor(ctx, byAda, "123456")
 		b.refused(err, errs.KindInvalid) // StartTwoFactor was not called
+		impersonated := byAda
+		impersonated.Impersonator = &actor.Actor{ID: 1, Admin: true}
+		_, err = b.StartTwoFactor(ctx, impersonated, "forge.example.com")
+		b.refused(err, errs.KindForbidden)
 		e, err := b.StartTwoFactor(ctx, byAda, "forge.example.com")
 		b.ok(err)
 		address, err := url.Parse(e.URL)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"time"
 
 	"svc/internal/actor"
 	"svc/internal/audit"
@@ -117,18 +118,28 @@ func (s *Service) setPrimary(ctx context.Context, tx *db.Tx, u *User, address st
 			return err
 		}
 	}
-	u.Email, u.ConfirmedAt = stored, confirmed
-	return nil
+	return setAddress(ctx, tx, u, stored, confirmed)
+}
+
+// setAddress sets the primary address of a user. Links to set a password that were sent
+// to the former one become invalid.
+func setAddress(ctx context.Context, tx *db.Tx, u *User, address string, confirmedAt *time.Time) error {
+	u.Email, u.ConfirmedAt = address, confirmedAt
+	return dropTickets(ctx, tx, u.ID, setPasswordTicket)
 }
 
 // setPassword sets a password that was chosen by an administrator. The user must
-// change it at their next sign-in, and their sessions end.
+// change it at their next sign-in. Their sessions end, and links to set a password
+// become invalid.
 func (s *Service) setPassword(ctx context.Context, tx *db.Tx, by actor.Actor, u *User, hash string) error {
 	if err := savePassword(ctx, tx, u.ID, hash); err != nil {
 		return err
 	}
 	u.MustChangePassword = !by.Is(u.ID)
 	if err := s.revokeSessions(ctx, tx, u.ID, 0); err != nil {
+		return err
+	}
+	if err := dropTickets(ctx, tx, u.ID, setPasswordTicket); err != nil {
 		return err
 	}
 	return s.record(ctx, tx, by, u, "user_password_updated", audit.Details{Change: "password"})

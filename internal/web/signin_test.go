@@ -163,7 +163,12 @@ func TestTwoFactor(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		s.User(t, "ada")
 		b := newBrowser(t, s).signIn("ada", password)
-		p := b.submit("/-/user_settings/two_factor", "/-/user_settings/two_factor/start").want(200, "<svg class=\"qr\"")
+		// An old session alone is not enough, nor does a wrong code show another secret.
+		s.Clock.Move(11 * time.Minute)
+		b.submit("/-/user_settings/two_factor", "/-/user_settings/two_factor/start").want(200, "Confirm your password").not("<svg class=\"qr\"")
+		b.submit("/-/user_settings/two_factor", "/-/user_settings/two_factor/enable", "code", "000000").leads("/-/user_settings/two_factor")
+		b.submit("/-/user_settings/two_factor", "/-/user_settings/two_factor/start", "current_password", "wrong").want(422, "is wrong").not("<svg class=\"qr\"")
+		p := b.submit("/-/user_settings/two_factor", "/-/user_settings/two_factor/start", "current_password", password).want(200, "<svg class=\"qr\"")
 		_, rest, _ := strings.Cut(p.body, `id="otp-secret">`)
 		secret, _, _ := strings.Cut(rest, "<")
 		secret = strings.ReplaceAll(secret, " ", "")

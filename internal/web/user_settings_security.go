@@ -61,6 +61,8 @@ func (w *Web) changePassword(v *visit) error {
 	return v.done("Your password was changed. Your other sessions were ended.", "/")
 }
 
+const twoFactorPath = "/-/user_settings/two_factor"
+
 type twoFactorPage struct {
 	Form    form
 	Enabled bool
@@ -86,8 +88,12 @@ func (w *Web) showTwoFactor(v *visit, f form) error {
 	return v.showForm(p, f)
 }
 
-// startTwoFactor shows a new secret, only in this response.
+// startTwoFactor shows a new secret, only in this response. Whoever has it can lock the
+// user out, so the user must be present.
 func (w *Web) startTwoFactor(v *visit) error {
+	if ok, err := v.confirmSelf(twoFactorPath); !ok {
+		return err
+	}
 	e, err := w.Users.StartTwoFactor(v, v.actor, w.Site.Name)
 	if err != nil {
 		return err
@@ -119,6 +125,10 @@ func (w *Web) enableTwoFactor(v *visit) error {
 	}
 	codes, err := w.Users.EnableTwoFactor(v, v.actor, v.text("code"))
 	if errs.Is(err, errs.KindInvalid) {
+		if w.Users.NeedsConfirmation(v.session) {
+			v.setFlash("bad", "The code was wrong. Remove the entry from your authenticator app and start again.")
+			return v.redirect(twoFactorPath)
+		}
 		// The secret is not shown twice. The code may be wrong because the
 		// authenticator app does not have the secret, so a new one is created.
 		e, err := w.Users.StartTwoFactor(v, v.actor, w.Site.Name)
@@ -147,7 +157,7 @@ func (w *Web) disableTwoFactor(v *visit) error {
 		f.only()
 		return w.showTwoFactor(v, f)
 	}
-	return v.done("Two-factor authentication was disabled.", "/-/user_settings/two_factor")
+	return v.done("Two-factor authentication was disabled.", twoFactorPath)
 }
 
 func (w *Web) renewCodes(v *visit) error {
