@@ -141,6 +141,36 @@ func TestLintManyStages(t *testing.T) {
 	})
 }
 
+// TestLongYAMLErrors pushes a configuration in which each of many errors repeats a long
+// text of the author.
+func TestLongYAMLErrors(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, ada := s.User(t, "ada")
+		at := fmt.Sprintf("/projects/%d", newProject(t, s, ada, "p", `,"initialize_with_readme":true`))
+		var file strings.Builder
+		fmt.Fprintf(&file, "stages: [%s]\n", strings.Repeat("ö", 50_000))
+		for n := range 200 {
+			fmt.Fprintf(&file, "j%d: {script: [x]}\n", n)
+		}
+		body, err := json.Marshal(map[string]string{"branch": "main", "content": file.String(), "commit_message": "m"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Check(t, apptest.Call{Do: "POST " + at + "/repository/files/.gitlab-ci.yml", As: ada, JSON: string(body), Status: 201})
+		if err := s.Queue.Idle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var p struct {
+			Errors string `json:"yaml_errors"`
+		}
+		s.Check(t, apptest.Call{Do: "GET " + at + "/pipelines/latest", As: ada, Status: 200}).JSON(t, &p)
+		if n := len(p.Errors); n == 0 || n > 64<<10+len("…") {
+			t.Errorf("the errors have %d bytes: %.200s", n, p.Errors)
+		}
+	})
+}
+
 // TestIssueListTasks counts tasks in a list of issues, one of which has a megabyte
 // of text that resembles tasks.
 func TestIssueListTasks(t *testing.T) {

@@ -75,6 +75,18 @@ func TestIDTokens(t *testing.T) {
 		if one["jti"] == many["jti"] || one["jti"] == "" {
 			t.Error("two tokens have one name")
 		}
+		s.Check(t, apptest.Call{Do: "POST " + b.at("/protected_environments"), As: b.owner,
+			JSON: `{"name":"production","deploy_access_levels":[{"access_level":40}]}`, Status: 201})
+		b.pipeline(b.project)
+		b.settled()
+		for _, v := range b.run().Variables {
+			if v.Key != "ONE" {
+				continue
+			}
+			if got := checkedToken(t, s, discovery.Keys, v.Value)["environment_protected"]; got != "true" {
+				t.Errorf("environment_protected is %v for a protected environment", got)
+			}
+		}
 	})
 }
 

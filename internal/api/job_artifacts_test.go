@@ -361,3 +361,29 @@ func TestProjectDeletesFiles(t *testing.T) {
 		}
 	})
 }
+
+// TestArtifactsOfLatestPipeline checks that artifacts by ref and name are those of the
+// newest successful pipeline, and not found if its job has none.
+func TestArtifactsOfLatestPipeline(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		b := newBench(t, s, "build: {script: [x], artifacts: {paths: [a]}}\n")
+		download := "GET " + b.at("/jobs/artifacts/main/download?job=build")
+		end := func(state string, archived bool) {
+			t.Helper()
+			b.pipeline(b.project)
+			j := b.run()
+			if archived {
+				b.upload(j, "artifact_type=archive&artifact_format=zip", zipped(t, map[string]string{"a": "A"}), 201)
+			}
+			b.update(j, 200, fmt.Sprintf(`{"state":%q}`, state))
+			b.settled()
+		}
+		end("success", true)
+		s.Check(t, apptest.Call{Do: download, As: b.owner, Status: 200})
+		end("failed", true)
+		s.Check(t, apptest.Call{Name: "a failed pipeline does not count", Do: download, As: b.owner, Status: 200})
+		end("success", false)
+		s.Check(t, apptest.Call{Name: "older pipelines do not count", Do: download, As: b.owner, Status: 404})
+	})
+}

@@ -19,6 +19,7 @@ import (
 	"svc/internal/errs"
 	"svc/internal/project"
 	"svc/internal/repo"
+	"svc/internal/user"
 )
 
 // Assignment is a job that is assigned to a runner, with everything that the
@@ -72,6 +73,9 @@ type ArtifactUse struct {
 // job cannot be run.
 func (s *Service) prepare(ctx context.Context, a *Assignment) (err error) {
 	j := a.Job
+	if err := s.checkUser(ctx, j); err != nil {
+		return err
+	}
 	if reason := unsupported(j, a.Manager); reason != "" {
 		return &unrunnable{reason, "This runner is too old for what the job asks for."}
 	}
@@ -101,6 +105,22 @@ func (s *Service) prepare(ctx context.Context, a *Assignment) (err error) {
 	}
 	a.prepareSources()
 	return s.prepareCache(ctx, a)
+}
+
+// checkUser returns unrunnable if the user of a job is blocked or banned: the job
+// has the permissions of the user.
+func (s *Service) checkUser(ctx context.Context, j *Job) error {
+	if j.UserID == nil {
+		return nil
+	}
+	u, err := s.person(ctx, *j.UserID)
+	if err != nil {
+		return err
+	}
+	if u != nil && (u.State == user.Blocked || u.State == user.Banned) {
+		return &unrunnable{UserBlocked, "The user of the job is blocked."}
+	}
+	return nil
 }
 
 // unsupported returns the failure reason if the runner manager lacks a feature

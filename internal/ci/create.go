@@ -65,8 +65,15 @@ func (s *Service) create(ctx context.Context, m *pipelineDraft, keep bool) (*Pip
 	return m.pipeline, s.store(ctx, m, c, plan)
 }
 
+// maxReason is the maximum length in bytes of the errors that are stored with a
+// pipeline.
+const maxReason = 64 << 10
+
 // storeFailed stores a failed pipeline without jobs, with the reason.
 func (s *Service) storeFailed(ctx context.Context, m *pipelineDraft, reason string) error {
+	if len(reason) > maxReason {
+		reason = strings.ToValidUTF8(reason[:maxReason], "") + "…"
+	}
 	m.pipeline.YAMLErrors = reason
 	m.pipeline.Status = flow.Failed
 	m.pipeline.FinishedAt = &m.pipeline.CreatedAt

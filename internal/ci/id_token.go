@@ -1,6 +1,7 @@
 package ci
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -74,16 +75,22 @@ func (s *Service) idClaims(ctx context.Context, a *Assignment) (*jobtoken.IDClai
 		c.ConfigRefURI, c.ConfigSHA = fmt.Sprintf("%s/%s//%s@%s", host, p.FullPath, path, at), a.Pipeline.SHA
 	}
 	if e := j.Options.Environment; e != nil {
-		c.Environment, c.EnvironmentProtected, c.EnvironmentAction = e.Name, "false", e.Action
+		c.Environment, c.EnvironmentAction = e.Name, e.Action
+		tier := cmp.Or(e.Tier, deployment.DefaultTier(e.Name))
 		if j.EnvironmentID != nil {
 			env, err := deployment.FindEnvironment(ctx, s.DB, j.ProjectID, *j.EnvironmentID)
 			if err != nil && !errs.Is(err, errs.KindNotFound) {
 				return nil, err
 			}
 			if err == nil {
-				c.DeploymentTier = env.Tier
+				c.DeploymentTier, tier = env.Tier, env.Tier
 			}
 		}
+		protections, err := s.Deployments.Protections(ctx, p, e.Name, tier)
+		if err != nil {
+			return nil, err
+		}
+		c.EnvironmentProtected = strconv.FormatBool(len(protections) > 0)
 	}
 	if j.UserID == nil {
 		return c, nil

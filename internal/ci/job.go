@@ -99,6 +99,7 @@ const (
 	APIFailure           FailureReason = "api_failure"
 	// ProtectedEnvironmentFailure: the user may not deploy to the environment.
 	ProtectedEnvironmentFailure FailureReason = "protected_environment_failure"
+	UserBlocked                 FailureReason = "user_blocked"
 	DeploymentRejected          FailureReason = "deployment_rejected"
 	UnknownFailure              FailureReason = "unknown_failure"
 )

@@ -92,13 +92,16 @@ func insertJob(ctx context.Context, tx *db.Tx, j *Job) error {
 }
 
 // latestArchived finds the job with a name in the newest successful pipeline of
-// a ref where this job has an archive.
+// a ref, if it has an archive. Older pipelines do not count: there may be any
+// number of them without the job.
 func latestArchived(ctx context.Context, q db.Q, projectID int64, ref string, tag bool, name string) (*Job, error) {
 	return scanJob(q.QueryRowContext(ctx, `
-		SELECT `+jobColumns+` FROM pipelines p JOIN jobs j ON j.pipeline_id = p.id AND j.name = ? AND NOT j.retried AND j.status = 'success'
-		WHERE p.project_id = ? AND p.ref = ? AND p.tag = ? AND p.status = 'success' AND NOT p.child
+		SELECT `+jobColumns+` FROM jobs j
+		WHERE j.pipeline_id = (SELECT p.id FROM pipelines p
+				WHERE p.project_id = ? AND p.ref = ? AND p.tag = ? AND p.status = 'success' AND NOT p.child ORDER BY p.id DESC LIMIT 1)
+			AND j.name = ? AND NOT j.retried AND j.status = 'success'
 			AND EXISTS (SELECT 1 FROM job_artifacts a WHERE a.job_id = j.id AND a.kind = 'archive')
-		ORDER BY p.id DESC LIMIT 1`, name, projectID, ref, tag))
+		ORDER BY j.id DESC LIMIT 1`, projectID, ref, tag, name))
 }
 
 // digest returns the digest of a token as stored in a column of bytes.

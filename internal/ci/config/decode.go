@@ -46,7 +46,7 @@ func within(loc, key string) string {
 
 func (d *decoder) fail(at Pos, s spot, format string, args ...any) {
 	if len(d.errs) < maxErrors {
-		d.errs = append(d.errs, &Error{Pos: at, Key: s.key, Message: s.words + " " + fmt.Sprintf(format, args...)})
+		d.errs = append(d.errs, newError(at, s.key, s.words+" "+fmt.Sprintf(format, args...)))
 	}
 }
 

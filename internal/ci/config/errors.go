@@ -71,5 +71,18 @@ func (n *NoPipeline) Error() string {
 }
 
 func failAt(pos Pos, key, format string, args ...any) *Error {
-	return &Error{Pos: pos, Key: key, Message: fmt.Sprintf(format, args...)}
+	return newError(pos, key, fmt.Sprintf(format, args...))
+}
+
+// newError returns an error with at most maxMessage bytes of text: messages repeat what
+// the author wrote, which may be as long as a file.
+func newError(pos Pos, key, message string) *Error {
+	return &Error{Pos: pos, Key: shorten(key), Message: shorten(message)}
+}
+
+func shorten(text string) string {
+	if len(text) <= maxMessage {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxMessage], "") + "…"
 }

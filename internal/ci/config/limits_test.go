@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // numbered returns n items of a format that contains the number of the item.
@@ -30,7 +31,7 @@ func TestLongLists(t *testing.T) {
 			"jobs:a dependencies the z should be part of needs",
 		},
 		"dependencies of a group": {
-			"stages: [b, c]\ng: {script: x, stage: b, parallel: 200}\na: {script: x, stage: c, parallel: 200, dependencies: [" + strings.Repeat("g,", 50_000) + "]}\n", "",
+			"stages: [b, c]\ng: {script: x, stage: b, parallel: 200}\na: {script: x, stage: c, parallel: 200, dependencies: [" + strings.Repeat("g,", 20_000) + "]}\n", "",
 		},
 		"missing needs": {
 			"n: {script: x, rules: [{when: never}]}\na: {script: x, parallel: 200, needs: [{job: n, optional: true}," + numbered(10_000, "{job: n%d, optional: true},") + "]}\n", "",
@@ -55,5 +56,66 @@ func TestLongLists(t *testing.T) {
 				t.Errorf("got %.300q, want %q", messages, c.want)
 			}
 		})
+	}
+}
+
+// TestBigPlan plans a small file whose jobs are big, because each gets a copy of what it
+// inherits.
+func TestBigPlan(t *testing.T) {
+	t.Parallel()
+	const big = "The jobs of the pipeline are too big: together, with what they inherit, they have more than 32768 KiB. " +
+		"Try splitting the configuration with parent-child-pipelines"
+	for name, c := range map[string]struct{ yml, want string }{
+		"script":    {"default: {before_script: " + strings.Repeat("x", 1<<20) + "}\n" + numbered(40, "j%d: {script: x}\n"), big},
+		"variables": {"variables: {" + numbered(2_000, "V%d: "+strings.Repeat("x", 50)+",") + "}\na: {script: x, parallel: 200}\nb: {script: x, parallel: 200}\n", big},
+		"few":       {"default: {before_script: " + strings.Repeat("x", 1<<20) + "}\n" + numbered(20, "j%d: {script: x}\n"), ""},
+		"jobs":      {numbered(501, "j%d: {script: x}\n"), "The number of jobs has exceeded the limit of 500. Try splitting the configuration with parent-child-pipelines"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			src := scenario{}.source([]byte(c.yml))
+			got, err := Lint(t.Context(), src, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if messages := strings.Join(got.Errors.Messages(), "\n"); messages != c.want {
+				t.Errorf("got %.300q, want %q", messages, c.want)
+			}
+			static, err := Lint(t.Context(), src, false)
+			if err != nil || !static.Valid() {
+				t.Fatalf("without a plan: %v, %v", static, err)
+			}
+			if listed := len(static.Jobs) > 0; listed == (name == "script") {
+				t.Errorf("%d jobs are listed, with %v", len(static.Jobs), static.Warnings)
+			}
+		})
+	}
+}
+
+// TestLongMessages checks that errors do not repeat long texts of the author.
+func TestLongMessages(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("ö", 100_000)
+	for name, yml := range map[string]string{
+		"stage":  "stages: [" + long + "]\n" + numbered(100, "j%d: {script: x}\n"),
+		"key":    "j: {script: x, " + long + ": 1}\n",
+		"name":   long + ": {script: x}\n",
+		"need":   "j: {script: x, needs: [" + long + "]}\n",
+		"rule":   "j: {script: x, rules: [{exists: {paths: [x], project: " + long + "}}]}\n",
+		"extend": "j: {script: x, extends: " + long + "}\n",
+		"local":  "include: " + long + ".yml\n",
+	} {
+		got, err := Lint(t.Context(), scenario{}.source([]byte(yml)), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Valid() {
+			t.Errorf("%s: no errors", name)
+		}
+		for _, e := range got.Errors {
+			if len(e.Message) > maxMessage+len("…") || len(e.Key) > maxMessage+len("…") || !utf8.ValidString(e.Message) {
+				t.Errorf("%s: a message of %d and a key of %d bytes", name, len(e.Message), len(e.Key))
+			}
+		}
 	}
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"context"
 	"errors"
+	"slices"
 )
 
 // LintResult is the result of CI Lint.
@@ -64,9 +65,7 @@ func Lint(ctx context.Context, src Source, plan bool) (*LintResult, error) {
 		return out, nil
 	}
 	if !plan {
-		for _, def := range l.config.jobs {
-			out.Jobs = append(out.Jobs, def.lint()...)
-		}
+		out.list(l.config)
 		return out, nil
 	}
 	made, err := l.config.Plan(ctx, src.Input)
@@ -85,6 +84,38 @@ func Lint(ctx context.Context, src Source, plan bool) (*LintResult, error) {
 		}
 	}
 	return out, nil
+}
+
+// list adds the jobs of a configuration without a plan. Each repeats what it inherits, so
+// that they may be much bigger than the files; then none is listed.
+func (r *LintResult) list(c *Config) {
+	size := 0
+	for _, def := range c.jobs {
+		one := def.lint()
+		for _, j := range one {
+			for _, texts := range [][]string{{j.Name, j.Stage, j.Environment}, j.BeforeScript, j.Script, j.AfterScript, j.Tags, j.Only.texts(), j.Except.texts()} {
+				for _, text := range texts {
+					size += nodeWeight + len(text)
+				}
+			}
+			for _, need := range j.Needs {
+				size += nodeWeight + len(need.Job)
+			}
+		}
+		if size > c.limits.Planned {
+			r.Jobs = nil
+			r.Warnings = append(r.Warnings, failAt(Pos{}, "jobs", "The jobs are not listed, because they are too big"))
+			return
+		}
+		r.Jobs = append(r.Jobs, one...)
+	}
+}
+
+func (p *LintPolicy) texts() []string {
+	if p == nil {
+		return nil
+	}
+	return slices.Concat(p.Refs, p.Variables, p.Changes)
 }
 
 func (j *Job) lint() LintJob {

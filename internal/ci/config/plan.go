@@ -2,6 +2,7 @@ package config
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -41,9 +42,9 @@ func (c *Config) Plan(ctx context.Context, in Input) (*Plan, error) {
 		if err := p.definition(def); err != nil {
 			return nil, p.explain(err)
 		}
-	}
-	if len(p.jobs) > c.limits.Jobs && len(p.errs) == 0 {
-		return nil, Errors{failAt(Pos{}, "jobs", "The number of jobs has exceeded the limit of %d. Try splitting the configuration with parent-child-pipelines", c.limits.Jobs)}
+		if len(p.jobs) > c.limits.Jobs && len(p.errs) == 0 {
+			return nil, Errors{failAt(Pos{}, "jobs", "The number of jobs has exceeded the limit of %d. Try splitting the configuration with parent-child-pipelines", c.limits.Jobs)}
+		}
 	}
 	p.resolve()
 	if len(p.errs) > 0 {
@@ -62,6 +63,7 @@ type planner struct {
 	jobs      []planned
 	groups    map[string][]int // jobs of a definition
 	names     map[string]int
+	size      int // of the jobs
 	errs      Errors
 }
 
@@ -153,9 +155,25 @@ func (p *planner) definition(def *definition) error {
 		if err := p.expand(&j); err != nil {
 			return err
 		}
+		if err := p.spend(&j); err != nil {
+			return err
+		}
 		p.groups[def.Name] = append(p.groups[def.Name], len(p.jobs))
 		p.names[j.Name] = len(p.jobs)
 		p.jobs = append(p.jobs, j)
+	}
+	return nil
+}
+
+// spend adds the size of a job, with everything that it inherits, to that of the plan.
+func (p *planner) spend(j *planned) error {
+	stored, err := json.Marshal(&j.Job)
+	if err != nil {
+		return err
+	}
+	if p.size += len(stored); p.size > p.config.limits.Planned {
+		return failAt(j.def.pos, "jobs", "The jobs of the pipeline are too big: together, with what they inherit, they have more than %d KiB. "+
+			"Try splitting the configuration with parent-child-pipelines", p.config.limits.Planned>>10)
 	}
 	return nil
 }
@@ -206,7 +224,7 @@ func (p *planner) decide(j *planned, variables Lookup) (bool, error) {
 	r, err := p.scope.match(def.rules, p.scope.in.At, variables)
 	var fault *Error
 	if errors.As(err, &fault) {
-		return false, &Error{Pos: fault.Pos, Key: "jobs:" + def.Name + ":rules", Message: fmt.Sprintf("Failed to parse rule for %s: %s", j.Name, fault.Message)}
+		return false, failAt(fault.Pos, "jobs:"+def.Name+":rules", "Failed to parse rule for %s: %s", j.Name, fault.Message)
 	}
 	if err != nil || r == nil {
 		return false, err

@@ -202,7 +202,7 @@ func (r *reader) one(f file, q request, merged *node) (*node, error) {
 // fail returns the error of an include, without masked values.
 func (r *reader) fail(q request, format string, args ...any) *Error {
 	message := mask(fmt.Sprintf(format, args...), r.src.Input.Predefined, r.src.Input.Variables)
-	return &Error{Pos: q.pos, Key: "include", Message: message}
+	return newError(q.pos, "include", message)
 }
 
 // flatten returns the items of a list and of its nested lists.

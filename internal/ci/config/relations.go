@@ -37,8 +37,7 @@ func (d *decoder) relations() {
 
 func (d *decoder) complain(def *definition, pos Pos, key, format string, args ...any) {
 	if len(d.errs) < maxErrors {
-		message := fmt.Sprintf("%s job: ", def.Name) + fmt.Sprintf(format, args...)
-		d.errs = append(d.errs, &Error{Pos: pos, Key: "jobs:" + def.Name + ":" + key, Message: message})
+		d.errs = append(d.errs, newError(pos, "jobs:"+def.Name+":"+key, def.Name+" job: "+fmt.Sprintf(format, args...)))
 	}
 }
 
