@@ -36,11 +36,11 @@ func TestLostCommits(t *testing.T) {
 			s.Settled(t)
 		}
 
-		s.Check(t, apptest.Call{Do: "GET /application/settings", As: apptest.RootToken, Status: 200, Want: `{"signup_enabled":true}`})
+		s.Check(t, apptest.Call{Do: "GET /application/settings", As: apptest.RootToken, Status: 200, Want: `{"signup_enabled":false}`})
 		lose("INSERT INTO settings", func() int {
-			return sendRaw(t, s, "PUT /application/settings?signup_enabled=false", private(apptest.RootToken), nil).Status
+			return sendRaw(t, s, "PUT /application/settings?signup_enabled=true", private(apptest.RootToken), nil).Status
 		})
-		s.Check(t, apptest.Call{Name: "not from the cache", Do: "GET /application/settings", As: apptest.RootToken, Status: 200, Want: `{"signup_enabled":false}`})
+		s.Check(t, apptest.Call{Name: "not from the cache", Do: "GET /application/settings", As: apptest.RootToken, Status: 200, Want: `{"signup_enabled":true}`})
 
 		at := b.at("/packages/generic/tool/1.0/tool.bin")
 		put := func() int {
@@ -127,7 +127,7 @@ func TestLateCommitOfStorageMove(t *testing.T) {
 		p := newProject(t, s, apptest.RootToken, "p", `,"initialize_with_readme":true`)
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/repository_storage_moves", p), As: apptest.RootToken, JSON: `{"destination_storage_name":"second"}`, Status: 201})
 		waittest.For(t, "a transaction that waits for the switch", func() bool {
-			waits, err := db.Exists(t.Context(), direct, `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'UPDATE storage_moves SET source%'`)
+			waits, err := db.Exists(t.Context(), direct, `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%UPDATE storage_moves SET source%'`)
 			return err == nil && waits
 		})
 		proxy.ReleaseCommit()

@@ -175,9 +175,11 @@ func (s *Service) serves(ctx context.Context, r *runners.Runner, projectID int64
 }
 
 // take assigns a job to the runner; nil if another runner was faster. The
-// transaction that deletes the row of the queue gets the job.
+// transaction that deletes the row of the queue gets the job. The row of a job that is
+// no longer pending is deleted, too: it would be found again at once.
 func (s *Service) take(ctx context.Context, r *runners.Runner, m *runners.Manager, p *project.Project, jobID int64) (*Assignment, error) {
 	a := &Assignment{Runner: r, Manager: m, Project: p, Token: s.newJobToken()}
+	stale := false
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if queued, err := jobqueue.Remove(ctx, tx, jobID); err != nil || !queued {
 			return cmp.Or(err, db.ErrNoRows)
@@ -191,9 +193,13 @@ func (s *Service) take(ctx context.Context, r *runners.Runner, m *runners.Manage
 			j.Timeout = min(j.Timeout, time.Duration(*r.MaximumTimeout)*time.Second)
 		}
 		j.RunnerID, j.ManagerID, j.ClaimedAt, j.HeardAt = &r.ID, &m.ID, &at, &at
-		return saveClaim(ctx, tx, j, digest(a.Token), at)
+		err = saveClaim(ctx, tx, j, digest(a.Token), at)
+		if stale = errors.Is(err, db.ErrNoRows); stale {
+			return nil
+		}
+		return err
 	})
-	if errors.Is(err, db.ErrNoRows) || errs.Is(err, errs.KindConflict) || errs.Is(err, errs.KindNotFound) {
+	if stale || errors.Is(err, db.ErrNoRows) || errs.Is(err, errs.KindConflict) || errs.Is(err, errs.KindNotFound) {
 		return nil, nil
 	}
 	if err != nil {

@@ -268,13 +268,9 @@ func TestProjectAttemptTakenOver(t *testing.T) {
 		size := int64(len(file))
 		taken := st.beginProject(file, "taken")
 		work := transfer.ProjectImportWork{ImportID: taken.ID}
-		store := &breaking{Store: s.Blobs}
+		store := &breaking{Store: s.Blobs, after: []int64{size, size / 2}} // the second reading writes
 		s.Transfer.Blobs = store
-		opened := 0
-		store.end = func() { // of the second reading, which writes
-			if opened++; opened != 2 {
-				return
-			}
+		store.then = func() {
 			store.after = []int64{size / 10}
 			if err := s.Transfer.RunProjectImport(ctx, work); !errors.Is(err, errBroken) {
 				t.Errorf("the second attempt: %v", err)

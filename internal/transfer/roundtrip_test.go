@@ -8,8 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -269,45 +269,32 @@ func TestRoundTrip(t *testing.T) {
 type breaking struct {
 	blob.Store
 	after []int64 // where each opening of one breaks off; the rest do not
-	end   func()  // called at the end of each other opening; may be nil
+	then  func()  // if set, is called there once instead
 }
 
 var errBroken = errors.New("the line is down")
 
 func (b *breaking) Get(ctx context.Context, key string) (*blob.Object, error) {
 	o, err := b.Store.Get(ctx, key)
-	if err == nil && len(b.after) == 0 && b.end != nil {
-		o.ReadSeekCloser = &endingReader{ReadSeekCloser: o.ReadSeekCloser, end: b.end}
-	}
 	if err != nil || len(b.after) == 0 {
 		return o, err
 	}
-	o.ReadSeekCloser = &breakingReader{o.ReadSeekCloser, b.after[0]}
+	o.ReadSeekCloser = &breakingReader{o.ReadSeekCloser, b, b.after[0]}
 	b.after = b.after[1:]
 	return o, nil
 }
 
-// endingReader calls end before it returns the first io.EOF.
-type endingReader struct {
-	io.ReadSeekCloser
-	end  func()
-	once sync.Once
-}
-
-func (r *endingReader) Read(p []byte) (int, error) {
-	n, err := r.ReadSeekCloser.Read(p)
-	if err == io.EOF {
-		r.once.Do(r.end)
-	}
-	return n, err
-}
-
 type breakingReader struct {
 	io.ReadSeekCloser
-	left int64
+	store *breaking
+	left  int64
 }
 
 func (r *breakingReader) Read(p []byte) (int, error) {
+	if then := r.store.then; r.left <= 0 && then != nil {
+		r.store.then, r.left = nil, math.MaxInt64
+		then()
+	}
 	if r.left <= 0 {
 		return 0, errBroken
 	}
