@@ -110,14 +110,12 @@ func (s *Service) alive(ctx context.Context, table string, id int64) (stop func(
 }
 
 // touch is called directly before a push moves refs. It returns Unavailable if the row is gone:
-// this node was frozen, and another one has settled the push.
+// this node was frozen, and another one has settled the push. If the database does not answer,
+// the push goes on: it is recorded when the database is back.
 func (s *Service) touch(ctx context.Context, table string, id int64) error {
 	err := touchPush(ctx, s.DB, table, id, s.Now())
 	if errors.Is(err, db.ErrNoRows) {
 		return errs.Unavailable("The push was interrupted on the server. Please push again.").Because(err)
-	}
-	if err != nil {
-		return fmt.Errorf("touch push %d: %w", id, err)
 	}
 	return nil
 }
