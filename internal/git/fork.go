@@ -16,10 +16,11 @@ import (
 )
 
 // Fork creates a repository at path with the branches, tags and default branch of
-// another; if only is not empty, it is the only ref that is copied. Only objects reachable from these are copied, because objects of hidden
-// refs must not become visible to everyone who may fork. The fork does not depend
-// on the other repository. The directory is created atomically and is durable when
-// Fork returns. It returns ErrExists and ErrNoRepository.
+// another; if only is not empty, it is the only ref that is copied. Only objects
+// reachable from these are copied, because objects of hidden refs must not become
+// visible to everyone who may fork. The fork does not depend on the other repository.
+// The directory is created atomically and is durable when Fork returns. It returns
+// ErrExists and ErrNoRepository.
 func (e *Engine) Fork(ctx context.Context, from Repo, path, only string) (Repo, error) {
 	if to := e.Repo(path); to.backend != nil && to.backend == from.backend {
 		if err := to.backend.Fork(ctx, from.path, to.path, only); err != nil {

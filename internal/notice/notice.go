@@ -3,8 +3,8 @@
 //
 // A notice is sent in the transaction of the change. After the commit, also one whose
 // reply was lost, the subscribers on the same node are called before the writer
-// continues, those on other nodes soon after (by LISTEN and NOTIFY of PostgreSQL). If notices may
-// have been missed, all subscribers are called as if everything had changed. A
+// continues, those on other nodes soon after (by LISTEN and NOTIFY of PostgreSQL). If
+// notices may have been missed, all subscribers are called as if everything had changed. A
 // cache must not store a value that was read before a notice and arrived after
 // it, and must not use a value unless Fresh reports true after it was taken out
 // of the cache.

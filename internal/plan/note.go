@@ -326,7 +326,11 @@ func (on Noteable) mayComment(by actor.Actor) error {
 	if err := by.RequireUser(); err != nil {
 		return err
 	}
-	if err := on.In.Change(by, project.WholePart, project.NoAccess); err != nil {
+	part := project.WholePart // of a snippet, whose package has checked its part
+	if on.Kind == IssueKind || on.Kind == MergeKind {
+		part = on.Kind.part()
+	}
+	if err := on.In.Change(by, part, project.NoAccess); err != nil {
 		return err
 	}
 	if on.Locked {

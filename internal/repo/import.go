@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"svc/internal/actor"
 	"svc/internal/errs"
@@ -82,6 +83,7 @@ func (s *Service) take(ctx context.Context, by actor.Actor, p *project.Project, 
 	defer pack.Close()
 	var id int64
 	var begun journal
+	var began time.Time
 	stop := func() {}
 	defer func() { stop() }()
 	// An error of the source is not an error of git, which only sees the end of the pack.
@@ -94,6 +96,7 @@ func (s *Service) take(ctx context.Context, by actor.Actor, p *project.Project, 
 		}
 		push.Mark = newMark()
 		begun = journal{Changes: changesOf(push), Options: push.Options, Mark: push.Mark}
+		began = s.Now()
 		var err error
 		if id, err = s.begin(ctx, by, p, begun); err == nil {
 			stop = s.alive(context.WithoutCancel(ctx), pushTable, id)
@@ -101,7 +104,7 @@ func (s *Service) take(ctx context.Context, by actor.Actor, p *project.Project, 
 		return err
 	}
 	o.Update = func(ctx context.Context, push *git.Push, updates []git.Update) error {
-		if err := s.touch(ctx, pushTable, id); err != nil {
+		if err := s.touch(ctx, pushTable, id, began); err != nil {
 			return err
 		}
 		return r.UpdateRefsAs(ctx, push.Mark, updates)

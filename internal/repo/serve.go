@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"svc/internal/actor"
 	"svc/internal/errs"
@@ -161,6 +162,7 @@ func (p *Pushing) ReceivePack(ctx context.Context, in io.Reader, out io.Writer, 
 	}
 	var id int64
 	var begun journal
+	var began time.Time
 	stop := func() {}
 	defer func() { stop() }()
 	moved := false // refs have moved: the push was successful for the client
@@ -175,6 +177,7 @@ func (p *Pushing) ReceivePack(ctx context.Context, in io.Reader, out io.Writer, 
 			}
 			push.Mark = newMark()
 			begun = journal{Changes: changesOf(push), Options: push.Options, Mark: push.Mark}
+			began = s.Now()
 			var err error
 			if id, err = p.to.begin(ctx, begun); err != nil {
 				id = 0
@@ -186,7 +189,7 @@ func (p *Pushing) ReceivePack(ctx context.Context, in io.Reader, out io.Writer, 
 			return nil
 		},
 		Update: func(ctx context.Context, push *git.Push, updates []git.Update) error {
-			if err := s.touch(ctx, p.to.table(), id); err != nil {
+			if err := s.touch(ctx, p.to.table(), id, began); err != nil {
 				return err
 			}
 			return p.repo.UpdateRefsAs(ctx, push.Mark, updates)

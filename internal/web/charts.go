@@ -144,8 +144,8 @@ func coverageColor(percent float64) string {
 
 // drawBadge draws two texts side by side.
 func drawBadge(label, value, color string) string {
-	const letter, pad = 6.8, 12.0
-	a, b := float64(utf8.RuneCountInString(label))*letter+pad, float64(utf8.RuneCountInString(value))*letter+pad
+	const char, pad = 6.8, 12.0
+	a, b := float64(utf8.RuneCountInString(label))*char+pad, float64(utf8.RuneCountInString(value))*char+pad
 	label, value = svgText(label), svgText(value)
 	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="20" role="img" aria-label="%s: %s"><title>%s: %s</title>`+
 		`<clipPath id="r"><rect width="%.0f" height="20" rx="4"/></clipPath><g clip-path="url(#r)"><rect width="%.0f" height="20" fill="#4b5063"/>`+

@@ -169,7 +169,8 @@ func (w *Web) headers(h http.Header) {
 }
 
 // askToSignIn redirects to the sign-in page, which redirects back: to the page of a
-// form that was sent, if there is one. A stream of events is answered with 401: the script of a page that is still open does not ask again then.
+// form that was sent, if there is one. A stream of events is answered with 401: the
+// script of a page that is still open does not ask again then.
 func (v *visit) askToSignIn() error {
 	if v.r.Header.Get("Accept") == "text/event-stream" {
 		v.w.Header().Set("Cache-Control", "no-store")

@@ -148,9 +148,6 @@ func (w *Web) showEmails(v *visit, f form) error {
 }
 
 func (w *Web) addEmail(v *visit) error {
-	if err := v.throttle("letter", v.text("email")); err != nil {
-		return err
-	}
 	if _, err := w.Users.AddOwnEmail(v, v.actor, v.text("email")); err != nil {
 		f := v.sent()
 		if err := f.refused(err); err != nil {
@@ -205,7 +202,7 @@ func (w *Web) resendEmail(v *visit) error {
 func (w *Web) resendOwn(v *visit) error { return w.resend(v, v.session.User.Email) }
 
 func (w *Web) resend(v *visit, address string) error {
-	if err := v.throttle("letter", address); err != nil {
+	if err := v.throttle("confirmation_email", address); err != nil {
 		return err
 	}
 	if err := w.Users.AskConfirmation(v, address); err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"svc/internal/app/apptest"
+	"svc/internal/db/dbtest"
 	"svc/internal/git/gittest"
 )
 
@@ -228,75 +229,67 @@ func TestSettlePushesOfDeadNode(t *testing.T) {
 
 // TestPushSettledByOtherNode has another node settle the push of a node that is frozen, before or
 // after the refs have moved: it is refused, or what the other node has not recorded is recorded.
+// On SQLite there is no other node.
 func TestPushSettledByOtherNode(t *testing.T) {
 	t.Parallel()
-	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		p := newPlace(t, s, `,"initialize_with_readme":true`)
-		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/wikis", p.id), As: p.alice, JSON: `{"title":"home","content":"x"}`, Status: 201})
-		code, wiki := newClone(t, s, p.alice, p.path), newClone(t, s, p.alice, p.path+".wiki")
-		code.commit("a", "1", "a commit")
-		wiki.commit("page.md", "text", "a page")
-		settle := func(when, also string, run func()) {
+	s := apptest.Start(t, dbtest.Postgres(t))
+	p := newPlace(t, s, `,"initialize_with_readme":true`)
+	s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/wikis", p.id), As: p.alice, JSON: `{"title":"home","content":"x"}`, Status: 201})
+	code, wiki := newClone(t, s, p.alice, p.path), newClone(t, s, p.alice, p.path+".wiki")
+	code.commit("a", "1", "a commit")
+	wiki.commit("page.md", "text", "a page")
+	settle := func(when, also string, run func()) {
+		t.Helper()
+		exec := func(query string) {
 			t.Helper()
-			exec := func(query string) {
-				t.Helper()
-				if _, err := s.DB.ExecContext(t.Context(), query); err != nil {
-					t.Fatal(err)
-				}
-			}
-			for _, table := range []string{"pushes", "annex_pushes"} {
-				do := `DELETE FROM ` + table + ` WHERE id = NEW.id;`
-				if table == "pushes" {
-					do += also
-				}
-				if s.DB.Postgres() {
-					exec(`CREATE FUNCTION settle_` + table + `() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN ` + strings.ReplaceAll(do, "'", "''") + ` RETURN NULL; END'`)
-					exec(`CREATE TRIGGER settle_` + table + ` AFTER ` + when + ` ON ` + table + ` FOR EACH ROW EXECUTE FUNCTION settle_` + table + `()`)
-				} else {
-					exec(`CREATE TRIGGER settle_` + table + ` AFTER ` + when + ` ON ` + table + ` BEGIN ` + do + ` END`)
-				}
-			}
-			run()
-			for _, table := range []string{"pushes", "annex_pushes"} {
-				if s.DB.Postgres() {
-					exec(`DROP FUNCTION settle_` + table + `() CASCADE`)
-				} else {
-					exec(`DROP TRIGGER settle_` + table)
-				}
-			}
-		}
-		events := func(branch string) (n int) {
-			t.Helper()
-			if err := s.DB.QueryRowContext(t.Context(), `SELECT count(*) FROM activity_events WHERE push LIKE ?`, `%"`+branch+`"%`).Scan(&n); err != nil {
+			if _, err := s.DB.ExecContext(t.Context(), query); err != nil {
 				t.Fatal(err)
 			}
-			return n
 		}
-		settle("INSERT", "", func() {
-			code.push("Please push again", "HEAD:refs/heads/one")
-			wiki.push("Please push again", "HEAD:main")
-		})
-		s.Table(t, []apptest.Call{
-			{Name: "refused", Do: fmt.Sprintf("GET /projects/%d/repository/branches/one", p.id), As: p.alice, Status: 404},
-			{Name: "no page", Do: fmt.Sprintf("GET /projects/%d/wikis/page", p.id), As: p.alice, Status: 404},
-		})
-		tip := gittest.Run(t, code.dir, "rev-parse", "HEAD")
-		one := fmt.Sprintf(`[{"Ref":"refs/heads/one","Old":"0000000000000000000000000000000000000000","New":%q}]`, tip)
-		settle("UPDATE", `INSERT INTO recorded_pushes (project_id, push_id, changes, created_at) VALUES (NEW.project_id, NEW.id, '`+one+`', NEW.created_at);`, func() {
-			code.push("", "HEAD:refs/heads/one", "HEAD:refs/heads/two")
-			wiki.push("", "HEAD:main")
-		})
-		s.Settled(t)
-		if n := events("one"); n != 0 {
-			t.Errorf("%d events of what the other node has recorded", n)
+		for _, table := range []string{"pushes", "annex_pushes"} {
+			do := `DELETE FROM ` + table + ` WHERE id = NEW.id;`
+			if table == "pushes" {
+				do += also
+			}
+			exec(`CREATE FUNCTION settle_` + table + `() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN ` + strings.ReplaceAll(do, "'", "''") + ` RETURN NULL; END'`)
+			exec(`CREATE TRIGGER settle_` + table + ` AFTER ` + when + ` ON ` + table + ` FOR EACH ROW EXECUTE FUNCTION settle_` + table + `()`)
 		}
-		if n := events("two"); n != 1 {
-			t.Errorf("%d events of what it has not recorded", n)
+		run()
+		for _, table := range []string{"pushes", "annex_pushes"} {
+			exec(`DROP FUNCTION settle_` + table + `() CASCADE`)
 		}
-		s.Check(t, apptest.Call{Name: "the page", Do: fmt.Sprintf("GET /projects/%d/wikis/page", p.id), As: p.alice, Status: 200})
-		var wikis int
-		if err := s.DB.QueryRowContext(t.Context(), `SELECT count(*) FROM recorded_pushes WHERE annex_id IS NOT NULL AND push_id <> 0`).Scan(&wikis); err != nil || wikis != 2 {
-			t.Errorf("%d recorded pushes to the wiki, %v", wikis, err)
+	}
+	events := func(branch string) (n int) {
+		t.Helper()
+		if err := s.DB.QueryRowContext(t.Context(), `SELECT count(*) FROM activity_events WHERE push LIKE ?`, `%"`+branch+`"%`).Scan(&n); err != nil {
+			t.Fatal(err)
 		}
+		return n
+	}
+	settle("INSERT", "", func() {
+		code.push("Please push again", "HEAD:refs/heads/one")
+		wiki.push("Please push again", "HEAD:main")
 	})
+	s.Table(t, []apptest.Call{
+		{Name: "refused", Do: fmt.Sprintf("GET /projects/%d/repository/branches/one", p.id), As: p.alice, Status: 404},
+		{Name: "no page", Do: fmt.Sprintf("GET /projects/%d/wikis/page", p.id), As: p.alice, Status: 404},
+	})
+	tip := gittest.Run(t, code.dir, "rev-parse", "HEAD")
+	one := fmt.Sprintf(`[{"Ref":"refs/heads/one","Old":"0000000000000000000000000000000000000000","New":%q}]`, tip)
+	settle("UPDATE", `INSERT INTO recorded_pushes (project_id, push_id, changes, created_at) VALUES (NEW.project_id, NEW.id, '`+one+`', NEW.created_at);`, func() {
+		code.push("", "HEAD:refs/heads/one", "HEAD:refs/heads/two")
+		wiki.push("", "HEAD:main")
+	})
+	s.Settled(t)
+	if n := events("one"); n != 0 {
+		t.Errorf("%d events of what the other node has recorded", n)
+	}
+	if n := events("two"); n != 1 {
+		t.Errorf("%d events of what it has not recorded", n)
+	}
+	s.Check(t, apptest.Call{Name: "the page", Do: fmt.Sprintf("GET /projects/%d/wikis/page", p.id), As: p.alice, Status: 200})
+	var wikis int
+	if err := s.DB.QueryRowContext(t.Context(), `SELECT count(*) FROM recorded_pushes WHERE annex_id IS NOT NULL AND push_id <> 0`).Scan(&wikis); err != nil || wikis != 2 {
+		t.Errorf("%d recorded pushes to the wiki, %v", wikis, err)
+	}
 }
