@@ -59,7 +59,11 @@ func (s *Service) Days(ctx context.Context, by actor.Actor, u *user.User, from t
 		return nil, err
 	}
 	q := s.search(by, u.ID, in, Filter{After: &from})
-	days, err := q.days(ctx, s.DB)
+	var days map[string]int
+	err = s.DB.Search(ctx, func(ctx context.Context) (err error) {
+		days, err = q.days(ctx, s.DB)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("days of user %d: %w", u.ID, err)
 	}

@@ -98,7 +98,7 @@ type listAlertsParams struct {
 	Severities       []string   `param:"severity,csv" enum:"critical,high,medium,low,info,unknown" doc:"One or more values."`
 	AssigneeID       string     `param:"assignee_id" doc:"User ID, None or Any."`
 	AssigneeUsername string     `param:"assignee_username"`
-	Search           string     `param:"search" doc:"Text in the title, description, service or monitoring tool."`
+	Search           string     `param:"search" max:"1024" doc:"Text in the title, description, service or monitoring tool."`
 	Tool             string     `param:"monitoring_tool"`
 	Environment      string     `param:"environment"`
 	StartedAfter     *time.Time `param:"started_after"`

@@ -32,7 +32,7 @@ func (a *API) stopStaleEnvironments(c *call, p stopStaleParams) (successJSON, er
 type environmentsParams struct {
 	projectParams
 	Name   string   `param:"name"`
-	Search string   `param:"search" doc:"Text in the name, at least 3 characters."`
+	Search string   `param:"search" max:"1024" doc:"Text in the name, at least 3 characters."`
 	States []string `param:"states" enum:"available,stopping,stopped"`
 	pageParams
 }

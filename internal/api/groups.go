@@ -34,7 +34,7 @@ type inGroupParams struct {
 }
 
 type groupFilterParams struct {
-	Search         string             `param:"search" doc:"Text in the name or path."`
+	Search         string             `param:"search" max:"1024" doc:"Text in the name or path."`
 	SkipGroups     []int64            `param:"skip_groups,csv"`
 	Owned          bool               `param:"owned" doc:"Only groups that the current user owns."`
 	MinAccessLevel int64              `param:"min_access_level" enum:"5,10,15,20,30,40,50"`

@@ -43,7 +43,7 @@ func (p *matchParams) hasUser() bool {
 
 // filterParams are the filters that cannot be negated.
 type filterParams struct {
-	Search        string     `param:"search"`
+	Search        string     `param:"search" max:"1024"`
 	In            []string   `param:"in,csv" enum:"title,description" doc:"Scope of the search parameter."`
 	CreatedAfter  *time.Time `param:"created_after"`
 	CreatedBefore *time.Time `param:"created_before"`

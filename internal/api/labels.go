@@ -56,7 +56,7 @@ type listLabelsParams struct {
 	Ancestors   *bool  `param:"include_ancestor_groups" doc:"Include labels of ancestor groups. Default is true."`
 	Descendants bool   `param:"include_descendant_groups" doc:"For groups: include labels of descendant groups."`
 	OnlyGroup   *bool  `param:"only_group_labels" doc:"For groups: only group labels. Always in effect."`
-	Search      string `param:"search"`
+	Search      string `param:"search" max:"1024"`
 	Archived    *bool  `param:"archived" doc:"No effect: labels cannot be archived."`
 	pageParams
 }

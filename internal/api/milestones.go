@@ -67,7 +67,7 @@ type listMilestonesParams struct {
 	IIDs          []int64    `param:"iids,csv"`
 	State         string     `param:"state" enum:"active,closed,all"`
 	Title         string     `param:"title"`
-	Search        string     `param:"search"`
+	Search        string     `param:"search" max:"1024"`
 	SearchTitle   string     `param:"search_title" doc:"Text in the title."`
 	Containing    *bind.Date `param:"containing_date" doc:"Only milestones whose start and due dates include this date."`
 	Ancestors     bool       `param:"include_ancestors" aliases:"include_parent_milestones"`

@@ -16,7 +16,7 @@ func (a *API) namespaceRoutes() {
 }
 
 type listNamespacesParams struct {
-	Search       string `param:"search" doc:"Text in the name or path."`
+	Search       string `param:"search" max:"1024" doc:"Text in the name or path."`
 	OwnedOnly    bool   `param:"owned_only"`
 	TopLevelOnly bool   `param:"top_level_only"`
 	pageParams

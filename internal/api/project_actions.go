@@ -148,7 +148,7 @@ func (a *API) unstarProject(c *call, p projectParams) (unchanged[any], error) {
 
 type starrersParams struct {
 	projectParams
-	Search string `param:"search"`
+	Search string `param:"search" max:"1024"`
 	pageParams
 }
 

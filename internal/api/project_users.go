@@ -15,7 +15,7 @@ func (a *API) projectUserRoutes() {
 
 type projectUsersParams struct {
 	projectParams
-	Search    string  `param:"search" doc:"Text in the name or username."`
+	Search    string  `param:"search" max:"1024" doc:"Text in the name or username."`
 	SkipUsers []int64 `param:"skip_users,csv"`
 	pageParams
 }
@@ -33,7 +33,7 @@ func (a *API) listProjectUsers(c *call, p projectUsersParams) (page[userPublicJS
 
 type projectGroupsParams struct {
 	projectParams
-	Search    string  `param:"search" doc:"Text in the name or path."`
+	Search    string  `param:"search" max:"1024" doc:"Text in the name or path."`
 	Skip      []int64 `param:"skip_groups,csv"`
 	Shared    bool    `param:"with_shared" doc:"Include groups the project is shared with."`
 	SharedMin int64   `param:"shared_min_access_level" enum:"5,10,15,20,30,40,50"`
@@ -51,7 +51,7 @@ func (a *API) listProjectGroups(c *call, p projectGroupsParams) (page[groupNameJ
 }
 
 type invitedFilterParams struct {
-	Search   string   `param:"search" doc:"Text in the name or path."`
+	Search   string   `param:"search" max:"1024" doc:"Text in the name or path."`
 	MinLevel int64    `param:"min_access_level" enum:"5,10,15,20,30,40,50"`
 	Relation []string `param:"relation,csv" enum:"direct,inherited"`
 	pageParams

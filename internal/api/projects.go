@@ -38,7 +38,7 @@ type projectParams struct {
 type projectFilterParams struct {
 	Archived           *bool              `param:"archived"`
 	Visibility         project.Visibility `param:"visibility" enum:"private,internal,public"`
-	Search             string             `param:"search" doc:"Text in the name or path."`
+	Search             string             `param:"search" max:"1024" doc:"Text in the name or path."`
 	SearchNamespaces   bool               `param:"search_namespaces" doc:"Include ancestor namespaces in the search."`
 	Membership         bool               `param:"membership" doc:"Only projects that the current user is a member of."`
 	Owned              bool               `param:"owned" doc:"Only projects that the current user owns."`

@@ -37,7 +37,7 @@ func presentTopic(c *call, t *topic.Topic, err error) (topicJSON, error) {
 }
 
 type listTopicsParams struct {
-	Search string `param:"search" doc:"Text in the name."`
+	Search string `param:"search" max:"1024" doc:"Text in the name."`
 	Unused bool   `param:"without_projects" doc:"Only topics without projects."`
 	pageParams
 }

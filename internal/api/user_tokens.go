@@ -88,7 +88,7 @@ func (a *API) createOwnToken(c *call, p ownTokenParams) (newTokenJSON, error) {
 type tokenFilterParams struct {
 	State          string     `param:"state" enum:"active,inactive"`
 	Revoked        *bool      `param:"revoked"`
-	Search         string     `param:"search"`
+	Search         string     `param:"search" max:"1024"`
 	CreatedAfter   *time.Time `param:"created_after"`
 	CreatedBefore  *time.Time `param:"created_before"`
 	LastUsedAfter  *time.Time `param:"last_used_after"`

@@ -25,7 +25,7 @@ const maxAvatarUpload = 10 << 20
 
 type listUsersParams struct {
 	Username           string     `param:"username" doc:"Username to look up, case-insensitive."`
-	Search             string     `param:"search" doc:"Text in the name or username, or a complete email address."`
+	Search             string     `param:"search" max:"1024" doc:"Text in the name or username, or a complete email address."`
 	Active             onlyTrue   `param:"active" doc:"Only active users."`
 	External           onlyTrue   `param:"external" doc:"Only external users."`
 	Blocked            onlyTrue   `param:"blocked" doc:"Only blocked users."`

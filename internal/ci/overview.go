@@ -231,7 +231,11 @@ func (s *Service) PipelineStats(ctx context.Context, by actor.Actor, in project.
 	for i := range list {
 		list[i].Day = today.AddDate(0, 0, i-days+1)
 	}
-	counts, err := countDays(ctx, s.DB, by, proj, list[0].Day)
+	var counts []dayCount
+	err = s.DB.Search(ctx, func(ctx context.Context) (err error) {
+		counts, err = countDays(ctx, s.DB, by, proj, list[0].Day)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("pipelines by day: %w", err)
 	}

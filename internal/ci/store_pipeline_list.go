@@ -27,9 +27,9 @@ func listPipelines(ctx context.Context, d *db.DB, by actor.Actor, in *project.Pr
 	case "finished":
 		where.And("p.status IN ('success', 'failed', 'canceled')")
 	case "branches":
-		where.And("p.id IN (SELECT max(b.id) FROM pipelines b WHERE b.project_id = ? AND NOT b.tag AND NOT b.child GROUP BY b.ref)", in.ID)
+		where.And("p.id IN (SELECT max(b.id) FROM pipelines b WHERE b.project_id = ? AND b.tag = FALSE AND NOT b.child GROUP BY b.ref)", in.ID)
 	case "tags":
-		where.And("p.id IN (SELECT max(b.id) FROM pipelines b WHERE b.project_id = ? AND b.tag AND NOT b.child GROUP BY b.ref)", in.ID)
+		where.And("p.id IN (SELECT max(b.id) FROM pipelines b WHERE b.project_id = ? AND b.tag = TRUE AND NOT b.child GROUP BY b.ref)", in.ID)
 	}
 	for _, c := range []struct{ column, value string }{
 		{"p.status", string(f.Status)}, {"p.source", string(f.Source)}, {"p.ref", f.Ref}, {"p.sha", f.SHA}, {"p.name", f.Name},

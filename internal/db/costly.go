@@ -57,6 +57,13 @@ func (w *Where) search() bool {
 	return false
 }
 
+// Search runs f, whose queries may have to read many rows, as a search: with one of
+// the connections for searches, and within the time limit of its caller. f must not
+// search again.
+func (d *DB) Search(ctx context.Context, f func(ctx context.Context) error) error {
+	return d.limited(ctx, true, f)
+}
+
 // limited runs the queries of a list within the limits of its caller. It returns
 // errs.Unavailable if there is no connection for a search, or the queries took too
 // long.

@@ -227,6 +227,32 @@ func TestUniqueIndexesAreNamedByTheirColumns(t *testing.T) {
 	}
 }
 
+// TestForeignKeysHaveIndexes checks that deleting a row does not read all rows of the tables
+// that refer to it: an index begins with the column and has all rows that are not NULL.
+func TestForeignKeysHaveIndexes(t *testing.T) {
+	t.Parallel()
+	d := dbtest.SQLite(t).Open(t)
+	type key struct {
+		table, column string
+		indexed       bool
+	}
+	keys, err := db.All(t.Context(), d, func(s db.Scanner) (k key, err error) {
+		return k, s.Scan(&k.table, &k.column, &k.indexed)
+	}, `SELECT m.name, f."from", EXISTS (
+			SELECT 1 FROM pragma_index_list(m.name) i JOIN pragma_index_info(i.name) c LEFT JOIN sqlite_master x ON x.name = i.name
+			WHERE c.seqno = 0 AND c.name = f."from" AND (NOT i.partial OR x.sql LIKE '% WHERE ' || f."from" || ' IS NOT NULL')
+		) OR EXISTS (SELECT 1 FROM pragma_table_info(m.name) p WHERE p.name = f."from" AND p.pk = 1)
+		FROM sqlite_master m JOIN pragma_foreign_key_list(m.name) f WHERE m.type = 'table' AND f.seq = 0`)
+	if err != nil || len(keys) < 50 {
+		t.Fatal(len(keys), err)
+	}
+	for _, k := range keys {
+		if !k.indexed {
+			t.Errorf("the foreign key %s.%s has no index", k.table, k.column)
+		}
+	}
+}
+
 func TestExecOne(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

@@ -528,22 +528,25 @@ func (s *Service) Expire(ctx context.Context) error {
 			return fmt.Errorf("trim the queue of hook %d: %w", id, err)
 		}
 	}
-	for _, drop := range []func(tx *db.Tx) (int64, error){
-		func(tx *db.Tx) (int64, error) { return dropEvents(ctx, tx, s.Now().Add(-keepTime), batch) },
-		func(tx *db.Tx) (int64, error) { return dropLoose(ctx, tx, s.Now().Add(-time.Hour), batch) },
-	} {
-		for {
-			var n int64
-			err := s.DB.Tx(ctx, func(tx *db.Tx) (err error) { n, err = drop(tx); return err })
-			if err != nil {
-				return fmt.Errorf("expire deliveries: %w", err)
-			}
-			if n < batch {
-				break
-			}
+	for n := int64(batch); n == batch; {
+		err := s.DB.Tx(ctx, func(tx *db.Tx) (err error) { n, err = dropEvents(ctx, tx, s.Now().Add(-keepTime), batch); return err })
+		if err != nil {
+			return fmt.Errorf("expire deliveries: %w", err)
 		}
 	}
-	return nil
+	// Looking for events without deliveries reads all events, so it does not block writers.
+	for {
+		loose, err := findLoose(ctx, s.DB, s.Now().Add(-time.Hour), batch)
+		if err == nil && len(loose) > 0 {
+			err = s.DB.Tx(ctx, func(tx *db.Tx) error { return deleteLoose(ctx, tx, loose) })
+		}
+		if err != nil {
+			return fmt.Errorf("expire events: %w", err)
+		}
+		if len(loose) < batch {
+			return nil
+		}
+	}
 }
 
 // TrimSizes limits the sizes of the payloads of each queue and of each delivery log: the

@@ -219,12 +219,8 @@ func dropLogged(ctx context.Context, tx *db.Tx, hookID, last int64) error {
 	if err != nil || len(events) == 0 {
 		return err
 	}
-	for part := range slices.Chunk(events, 500) {
-		_, err := tx.ExecContext(ctx, `
-			DELETE FROM hook_events WHERE id IN `+db.In(len(part))+` AND NOT EXISTS (SELECT 1 FROM hook_deliveries d WHERE d.event_id = hook_events.id)`, db.Any(part)...)
-		if err != nil {
-			return err
-		}
+	if err := deleteLoose(ctx, tx, events); err != nil {
+		return err
 	}
 	return recountLogged(ctx, tx, hookID)
 }
@@ -245,10 +241,21 @@ func dropEvents(ctx context.Context, tx *db.Tx, before time.Time, limit int) (in
 	return db.ExecCount(ctx, tx, `DELETE FROM hook_events WHERE id IN (SELECT id FROM hook_events WHERE created_at < ? ORDER BY created_at, id LIMIT ?)`, before, limit)
 }
 
-// dropLoose deletes events without deliveries, among the oldest events.
-func dropLoose(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
-	return db.ExecCount(ctx, tx, `
-		DELETE FROM hook_events WHERE id IN (
-			SELECT e.id FROM hook_events e WHERE e.created_at < ? AND NOT EXISTS (SELECT 1 FROM hook_deliveries d WHERE d.event_id = e.id)
-			ORDER BY e.created_at, e.id LIMIT ?)`, before, limit)
+// findLoose returns old events without deliveries.
+func findLoose(ctx context.Context, q db.Q, before time.Time, limit int) ([]int64, error) {
+	return db.All(ctx, q, db.Value[int64], `
+		SELECT e.id FROM hook_events e WHERE e.created_at < ? AND NOT EXISTS (SELECT 1 FROM hook_deliveries d WHERE d.event_id = e.id)
+		ORDER BY e.created_at, e.id LIMIT ?`, before, limit)
+}
+
+// deleteLoose deletes those of the events that have no deliveries.
+func deleteLoose(ctx context.Context, tx *db.Tx, events []int64) error {
+	for part := range slices.Chunk(events, 500) {
+		_, err := tx.ExecContext(ctx, `
+			DELETE FROM hook_events WHERE id IN `+db.In(len(part))+` AND NOT EXISTS (SELECT 1 FROM hook_deliveries d WHERE d.event_id = hook_events.id)`, db.Any(part)...)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

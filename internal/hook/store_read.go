@@ -255,7 +255,7 @@ var newestRows = map[string]string{
 	"issues":         `SELECT id FROM issues WHERE project_id = ? ORDER BY iid DESC LIMIT 1`,
 	"public issues":  `SELECT id FROM issues WHERE project_id = ? AND NOT confidential ORDER BY iid DESC LIMIT 1`,
 	"merge_requests": `SELECT id FROM merge_requests WHERE project_id = ? ORDER BY iid DESC LIMIT 1`,
-	"jobs":           `SELECT id FROM jobs WHERE project_id = ? AND NOT bridge ORDER BY id DESC LIMIT 1`,
+	"jobs":           `SELECT id FROM jobs WHERE project_id = ? AND bridge = FALSE ORDER BY id DESC LIMIT 1`,
 	"pipelines":      `SELECT id FROM pipelines WHERE project_id = ? ORDER BY id DESC LIMIT 1`,
 	"deployments":    `SELECT id FROM deployments WHERE project_id = ? ORDER BY id DESC LIMIT 1`,
 }
@@ -310,7 +310,7 @@ func newestMilestone(ctx context.Context, q db.Q, projectID int64) (object, erro
 	var start, due *string
 	var created, updated time.Time
 	err := q.QueryRowContext(ctx, `
-		SELECT id, iid, title, description, state, start_date, due_date, created_at, updated_at FROM milestones WHERE project_id = ? ORDER BY id DESC LIMIT 1`, projectID).
+		SELECT id, iid, title, description, state, start_date, due_date, created_at, updated_at FROM milestones WHERE project_id = ? ORDER BY iid DESC LIMIT 1`, projectID).
 		Scan(&id, &iid, &title, &description, &state, &start, &due, db.Time(&created), db.Time(&updated))
 	return object{
 		"id": id, "iid": iid, "title": title, "description": orNull(description), "state": state, "start_date": start, "due_date": due, "created_at": zone(created),
@@ -330,7 +330,7 @@ func findReleaseLinks(ctx context.Context, q db.Q, releaseID int64) ([]any, erro
 
 func newestRelease(ctx context.Context, q db.Q, projectID int64) (*release.Release, error) {
 	var r release.Release
-	err := q.QueryRowContext(ctx, `SELECT id, tag, name, description, sha, created_at, released_at FROM releases WHERE project_id = ? ORDER BY id DESC LIMIT 1`, projectID).
+	err := q.QueryRowContext(ctx, `SELECT id, tag, name, description, sha, created_at, released_at FROM releases WHERE project_id = ? ORDER BY created_at DESC, id DESC LIMIT 1`, projectID).
 		Scan(&r.ID, &r.Tag, &r.Name, &r.Description, &r.SHA, db.Time(&r.CreatedAt), db.Time(&r.ReleasedAt))
 	return &r, db.NotFound(err, "Release")
 }

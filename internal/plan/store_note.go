@@ -134,12 +134,16 @@ func countNote(ctx context.Context, tx *db.Tx, i *Issue, step int, at time.Time)
 	return db.NotFound(err, "Issue")
 }
 
-// findNoteAuthors returns the authors of comments on a target, in the order of
-// their first comment.
+// maxNoteAuthors is the number of comments whose authors are participants.
+const maxNoteAuthors = 10_000
+
+// findNoteAuthors returns the authors of the first comments on a target, in the order
+// of their first comment.
 func findNoteAuthors(ctx context.Context, q db.Q, on Target, insider bool) ([]int64, error) {
 	w := Noteable{Target: on, Insider: insider}.where()
 	w.And(`n.system = ''`)
-	return db.All(ctx, q, db.Value[int64], `SELECT n.author_id FROM notes n`+w.SQL()+` GROUP BY n.author_id ORDER BY min(n.id)`, w.Args()...)
+	return db.All(ctx, q, db.Value[int64], `SELECT f.author_id FROM (SELECT n.author_id, n.id FROM notes n`+w.SQL()+` ORDER BY n.created_at, n.id LIMIT ?) f GROUP BY f.author_id ORDER BY min(f.id)`,
+		append(w.Args(), maxNoteAuthors)...)
 }
 
 // listDiscussions returns the IDs of discussions in the order of their first notes.

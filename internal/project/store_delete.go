@@ -10,7 +10,7 @@ import (
 // soleOwner is the condition on groups n of which a user is a direct Owner, and no
 // other human user is an Owner, directly or inherited.
 const soleOwner = `n.kind = 'group' AND n.deleted_at IS NULL
-	AND EXISTS (SELECT 1 FROM members m WHERE m.namespace_id = n.id AND m.user_id = ? AND m.access_level = 50 AND ` + activeMember + `)
+	AND n.id IN (SELECT m.namespace_id FROM members m WHERE m.user_id = ? AND m.access_level = 50 AND m.namespace_id IS NOT NULL AND ` + activeMember + `)
 	AND NOT EXISTS (SELECT 1 FROM namespace_tree t JOIN members m ON m.namespace_id = t.ancestor_id JOIN users u ON u.id = m.user_id
 		WHERE t.descendant_id = n.id AND m.user_id <> ? AND m.access_level = 50 AND u.kind = 'human' AND u.deleted_at IS NULL AND ` + activeMember + `)`
 

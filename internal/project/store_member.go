@@ -270,7 +270,8 @@ type expired struct {
 	in   audit.Entity
 }
 
-// findExpired returns a batch of expired memberships.
+// findExpired returns a batch of expired memberships. With the + of its order, SQLite reads
+// the index of the expiration dates instead of all memberships.
 func findExpired(ctx context.Context, q db.Q, today string) ([]expired, error) {
 	return db.All(ctx, q, func(sc db.Scanner) (expired, error) {
 		var e expired
@@ -280,7 +281,7 @@ func findExpired(ctx context.Context, q db.Q, today string) ([]expired, error) {
 		SELECT m.id, m.user_id, u.username, CASE WHEN m.project_id IS NULL THEN 'Group' ELSE 'Project' END,
 			COALESCE(m.project_id, m.namespace_id), COALESCE(p.full_path, n.full_path)
 		FROM members m JOIN users u ON u.id = m.user_id LEFT JOIN projects p ON p.id = m.project_id LEFT JOIN namespaces n ON n.id = m.namespace_id
-		WHERE m.expires_at <= ? ORDER BY m.id LIMIT 1000`, today)
+		WHERE m.expires_at <= ? ORDER BY +m.id LIMIT 1000`, today)
 }
 
 func deleteMemberByID(ctx context.Context, q db.Q, id int64) error {

@@ -27,11 +27,11 @@ func deleteOfJobs(ctx context.Context, tx *db.Tx, jobs []int64, logs bool) error
 }
 
 // findFinishedWithArtifacts returns finished jobs of a project that have artifacts, in
-// order from an ID on.
+// order from an ID on. COALESCE keeps SQLite from an index in another order.
 func findFinishedWithArtifacts(ctx context.Context, q db.Q, projectID, after int64, limit int) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `
-		SELECT j.id FROM jobs j WHERE j.project_id = ? AND j.id > ?
-			AND j.status IN ('success', 'failed', 'canceled', 'skipped')
+		SELECT j.id FROM jobs j WHERE j.project_id = ? AND j.bridge = FALSE AND j.id > ?
+			AND COALESCE(j.status, '') IN ('success', 'failed', 'canceled', 'skipped')
 			AND EXISTS (SELECT 1 FROM job_artifacts a WHERE a.job_id = j.id AND a.kind <> 'trace') ORDER BY j.id LIMIT ?`,
 		projectID, after, limit)
 }
@@ -40,10 +40,11 @@ func keysOfProject(ctx context.Context, q db.Q, projectID int64) ([]string, erro
 	return db.All(ctx, q, db.Value[string], `SELECT a.blob FROM job_artifacts a JOIN jobs j ON j.id = a.job_id WHERE j.project_id = ?`, projectID)
 }
 
-// findExpired returns jobs with expired artifacts.
+// findExpired returns the jobs of the artifacts that expired first.
 func findExpired(ctx context.Context, q db.Q, now time.Time, limit int) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `
-		SELECT DISTINCT a.job_id FROM job_artifacts a WHERE a.expires_at <= ? AND a.kind <> 'trace' ORDER BY a.job_id LIMIT ?`, now, limit)
+		SELECT DISTINCT e.job_id FROM (
+			SELECT a.job_id FROM job_artifacts a WHERE a.expires_at <= ? AND a.kind <> 'trace' ORDER BY a.expires_at LIMIT ?) e`, now, limit)
 }
 
 // postpone sets the expiration time of the expired files of a job.

@@ -328,7 +328,7 @@ func deletePack(ctx context.Context, q db.Q, id int64) error {
 
 // findObjects returns which of the objects belong to packs, including removed packs.
 func findObjects(ctx context.Context, q db.Q, objects []string) (map[string]bool, error) {
-	list, err := db.All(ctx, q, db.Value[string], `SELECT object FROM bucket_packs WHERE object IN `+db.In(len(objects)), db.Any(objects)...)
+	list, err := db.All(ctx, q, db.Value[string], `SELECT object FROM bucket_packs WHERE object <> '' AND object IN `+db.In(len(objects)), db.Any(objects)...)
 	found := make(map[string]bool, len(list))
 	for _, o := range list {
 		found[o] = true
