@@ -78,6 +78,8 @@ func TestCodeSearch(t *testing.T) {
 		expect(alice, all("path:big.txt"), "0:big.txt")
 		expect(alice, all("wombat lang:ruby"), "two:lib/a.rb")
 		expect(alice, all("wombat -lang:go"), "two:lib/a.rb 0:docs/wombat.md")
+		expect(alice, all("Wombat case:yes lang:go"), "")
+		expect(alice, all("wombat case:yes lang:ruby"), "two:lib/a.rb")
 		expect(alice, all(`def\s+wom.at\(`)+"&regex=true", "two:lib/a.rb")
 		expect(alice, all(`^package (main|dep)`)+"&regex=true", "0:src/main.go 0:vendor/dep/dep.go")
 		expect(alice, all(`def\s+wom`), "")

@@ -51,13 +51,13 @@ func toBlobHit(h repo.FileHit, projectID int64) blobHitJSON {
 
 // searchParams are the parameters of all searches.
 type searchParams struct {
-	Search       string   `param:"search,required,nonblank" doc:"Text to search for. In files it can have the filters filename:, path:, extension: and lang:."`
+	Search       string   `param:"search,required,nonblank" doc:"Text to search for. In files it can have the filters filename:, path:, extension:, lang: and case:."`
 	State        string   `param:"state" enum:"opened,closed,merged,locked,all" doc:"State of issues and merge requests. Other scopes ignore it."`
 	Confidential *bool    `param:"confidential" doc:"Confidentiality of issues. Other scopes ignore it."`
 	OrderBy      string   `param:"order_by" enum:"created_at"`
 	Sort         string   `param:"sort" enum:"asc,desc" default:"desc" doc:"Order by creation. The scopes users, commits, blobs and wiki_blobs ignore it."`
 	Fields       []string `param:"fields,csv" enum:"title" doc:"Fields of issues and merge requests to search. Other scopes ignore it."`
-	Type         string   `param:"search_type" enum:"basic,zoekt" doc:"Type of search. Each scope has one type; the parameter changes nothing."`
+	Type         string   `param:"search_type" enum:"basic,advanced,zoekt" doc:"Type of search. Each scope has one type; the parameter changes nothing."`
 	Context      *int64   `param:"num_context_lines" doc:"Lines before and after a match in a file, at most 20. Default is 2."`
 	Regex        bool     `param:"regex" doc:"In the scope blobs, the text is a regular expression. Other scopes ignore it."`
 	pageParams

@@ -124,6 +124,7 @@ func TestSearch(t *testing.T) {
 			{Name: "order", Do: all + "issues&order_by=title", As: alice, Status: 400},
 			{Name: "type", Do: all + "issues&search_type=none", As: alice, Status: 400},
 			{Name: "the type there is", Do: all + "users&search_type=basic", As: alice, Status: 200},
+			{Name: "another type", Do: all + "users&search_type=advanced", As: alice, Status: 200},
 			{Name: "context", Do: in + "blobs&num_context_lines=21", As: alice, Status: 400},
 			{Name: "too long", Do: "GET /search?scope=issues&search=" + strings.Repeat("x", 4097), As: alice, Status: 400},
 			{Name: "not signed in", Do: all + "issues", Status: 401},

@@ -39,24 +39,33 @@ type fileQuery struct {
 	text      string
 	filters   []pathFilter
 	languages []codesearch.Language
+	exact     bool // a and A are different
 }
 
-// parseCode parses a search in files, with the filter lang:. The text of a regular
-// expression keeps its spaces. Invalid.
+// onIndex reports whether only the index can answer the query.
+func (q fileQuery) onIndex() bool { return len(q.languages) > 0 || q.exact }
+
+// parseCode parses a search in files, with the filters lang: and case:. The text of a
+// regular expression keeps its spaces. Invalid.
 func (s *Service) parseCode(q Query) (fileQuery, error) {
 	parsed, err := parseFiles(q.Text)
 	if err != nil {
 		return parsed, err
 	}
-	words := parsed.text
+	words, found := parsed.text, false
 	var rest []string
 	for word := range strings.FieldsSeq(words) {
 		name, value, ok := strings.Cut(word, ":")
+		if name == "case" && (value == "yes" || value == "no") {
+			parsed.exact, found = value == "yes", true
+			continue
+		}
 		name, not := strings.CutPrefix(name, "-")
 		if !ok || value == "" || name != "lang" {
 			rest = append(rest, word)
 			continue
 		}
+		found = true
 		if len(parsed.filters)+len(parsed.languages) >= maxFilters {
 			return parsed, errs.Invalid("search has more than %d filters", maxFilters)
 		}
@@ -66,19 +75,22 @@ func (s *Service) parseCode(q Query) (fileQuery, error) {
 		}
 		parsed.languages = append(parsed.languages, codesearch.Language{Name: language, Not: not})
 	}
-	if len(parsed.languages) > 0 {
+	if found {
 		parsed.text = strings.Join(rest, " ")
 	}
 	return parsed, nil
 }
 
-// parseFiles splits a search into its text and its filters: filename:, path: and
-// extension:, with - in front to exclude files.
+// parseFiles splits a search into its text and its filters: filename:, path: (or file:)
+// and extension:, with - in front to exclude files.
 func parseFiles(search string) (q fileQuery, err error) {
 	var words []string
 	for word := range strings.FieldsSeq(search) {
 		name, value, ok := strings.Cut(word, ":")
 		name, not := strings.CutPrefix(name, "-")
+		if name == "file" { // as exact code search calls it
+			name = "path"
+		}
 		switch {
 		case !ok || value == "" || name != "filename" && name != "path" && name != "extension":
 			words = append(words, word)

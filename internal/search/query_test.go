@@ -18,6 +18,7 @@ func TestParseFiles(t *testing.T) {
 		{"x extension:go -path:vendor", "x", "extension:go -path:vendor", "a/b.go", "vendor/b.go"},
 		{"extension:.go", "", "extension:.go", "b.go", "bgo"},
 		{"http://x path: size:3", "http://x path: size:3", "", "", ""},
+		{"file:docs/ x", "x", "path:docs/", "docs/a", "src/a"},
 		{"path:a.b", "", "path:a.b", "a.b/c", "axb/c"},
 		{"path:[(", "", "path:[(", "x[(y", "x"},
 	} {

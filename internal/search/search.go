@@ -304,12 +304,13 @@ type BlobHit struct {
 // BlobPage is a page of files.
 type BlobPage struct {
 	db.Page[BlobHit]
-	Pending int // projects that are not indexed yet
+	Pending int            // projects that are not indexed yet
+	Expr    *regexp.Regexp // what the lines match, if the search is a regular expression
 }
 
 // Blobs finds files by their content and paths: in a branch of a project, or in the
 // default branches of all projects that the caller may read the code of. The text can
-// have the filters filename:, path:, extension: and lang:. Users may call it.
+// have the filters filename:, path:, extension:, lang: and case:. Users may call it.
 // NotFound; Unauthorized; Invalid; Unavailable if the search takes too long.
 func (s *Service) Blobs(ctx context.Context, by actor.Actor, q Query, p db.Paging) (BlobPage, error) {
 	if err := q.check(by); err != nil {
@@ -326,9 +327,9 @@ func (s *Service) Blobs(ctx context.Context, by actor.Actor, q Query, p db.Pagin
 	if err != nil {
 		return BlobPage{}, err
 	}
-	if q.Regex || len(parsed.languages) > 0 {
+	if q.Regex || parsed.onIndex() {
 		if q.Ref != "" && q.Ref != in.DefaultBranch {
-			return BlobPage{}, errs.Invalid("Regular expressions and the filter lang: are available on the default branch only.")
+			return BlobPage{}, errs.Invalid("Regular expressions and the filters lang: and case: are available on the default branch only.")
 		}
 		return s.indexed(ctx, by, q, parsed, p)
 	}
@@ -345,14 +346,14 @@ func (s *Service) Blobs(ctx context.Context, by actor.Actor, q Query, p db.Pagin
 // indexed searches the index of all projects, of a group or of a project.
 func (s *Service) indexed(ctx context.Context, by actor.Actor, q Query, parsed fileQuery, p db.Paging) (BlobPage, error) {
 	if !s.Code.Enabled() {
-		return BlobPage{}, errs.Invalid("Code search is switched off. Search a project without a regular expression and without the filter lang:.")
+		return BlobPage{}, errs.Invalid("Code search is switched off. Search a project without a regular expression and without the filters lang: and case:.")
 	}
 	projectID, groupID, err := s.place(ctx, by, q.At)
 	if err != nil {
 		return BlobPage{}, err
 	}
 	in := codesearch.Query{
-		ProjectID: projectID, GroupID: groupID, Live: q.live(), NoForks: q.NoForks && projectID == 0, Text: parsed.text, Regex: q.Regex, Context: q.Context,
+		ProjectID: projectID, GroupID: groupID, Live: q.live(), NoForks: q.NoForks && projectID == 0, Text: parsed.text, Regex: q.Regex, Case: parsed.exact, Context: q.Context,
 		Languages: parsed.languages,
 	}
 	for _, f := range parsed.filters {
@@ -365,6 +366,15 @@ func (s *Service) indexed(ctx context.Context, by actor.Actor, q Query, parsed f
 	page := BlobPage{
 		Page:    db.Page[BlobHit]{Items: []BlobHit{}, More: found.More, Total: found.Total, Over: found.Over},
 		Pending: found.Pending,
+	}
+	if q.Regex && parsed.text != "" {
+		flags := "(?i)"
+		if parsed.exact {
+			flags = ""
+		}
+		if page.Expr, err = regexp.Compile(flags + parsed.text); err != nil {
+			return page, errs.Invalid("%s", err)
+		}
 	}
 	var ids []int64
 	for _, h := range found.Items {

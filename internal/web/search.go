@@ -3,6 +3,7 @@ package web
 import (
 	"encoding/json"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,6 +31,7 @@ type searchPage struct {
 	Scope  search.Scope
 	Place  searchPlace
 	Tabs   []searchTab
+	Filter searchFilter
 	Rows   []searchRow
 	Pager  pager
 	Error  string // why there is no result
@@ -117,12 +119,17 @@ func (w *Web) searchPage(v *visit) error {
 	if p.Search == "" {
 		return v.show(p)
 	}
-	q := search.Query{At: at, Text: p.Search, Ref: p.Ref, Context: 1, State: v.param("state"), Archived: v.param("include_archived") == "true"}
+	q := p.searchQuery(v)
+	q.At = at
 	counts, err := w.Search.Counts(v, v.actor, q)
 	if err != nil {
 		return err
 	}
 	p.choose(v, counts)
+	p.showFilter(q)
+	if !offered(searchStates[p.Scope], q.State) {
+		q.State = ""
+	}
 	if p.Scope == "" {
 		return v.show(p)
 	}
@@ -197,7 +204,7 @@ func (p *searchPage) choose(v *visit, counts []search.Count) {
 
 // find returns the rows of one scope.
 func (w *Web) find(v *visit, p *searchPage, q search.Query) error {
-	m := marker(search.Terms(q.Text))
+	m := marker{terms: search.Terms(q.Text)}
 	paging := v.paging()
 	more := false
 	switch p.Scope {
@@ -291,7 +298,7 @@ func (w *Web) find(v *visit, p *searchPage, q search.Query) error {
 		if err != nil {
 			return err
 		}
-		p.Hint = fileHint
+		p.Hint, m.expr = fileHint, list.Expr
 		if list.Pending > 0 {
 			p.Hint = "The index is being built: the code of " + plural(list.Pending, "project") + " is not searched yet. " + fileHint
 		}
@@ -318,7 +325,7 @@ func (w *Web) find(v *visit, p *searchPage, q search.Query) error {
 	return nil
 }
 
-const fileHint = "Narrow the search with filename:, path:, extension: and lang:, such as path:docs/ or -extension:md."
+const fileHint = "Narrow the search with filename:, path:, extension:, lang: and case:yes, such as path:docs/ or -extension:md."
 
 func snippetHit(m marker, one *snippet.Snippet) searchRow {
 	row := searchRow{To: pathTo(one.Path("-/")), Icon: "file", Title: m.mark(one.Title), Text: m.excerpt(one.Description), At: &one.CreatedAt}
@@ -371,21 +378,27 @@ func (w *Web) noteRows(v *visit, m marker, notes []*plan.Note) ([]searchRow, err
 	return rows, nil
 }
 
-// marker marks the terms of a search, which are in lower case, the whole text first.
-type marker []string
+// marker marks what was searched for.
+type marker struct {
+	terms []string       // in lower case, the whole text first
+	expr  *regexp.Regexp // in files, instead of the terms
+}
 
 // mark splits a text at the terms. A text that has the whole search has only that marked.
 func (m marker) mark(text string) []textPart {
 	if len(text) > 4*maxExcerpt {
 		text = strings.ToValidUTF8(text[:4*maxExcerpt], "") + "…"
 	}
+	if m.expr != nil {
+		return m.markMatches(text)
+	}
 	low := strings.ToLower(text)
-	if len(low) != len(text) || len(m) == 0 {
+	if len(low) != len(text) || len(m.terms) == 0 {
 		return []textPart{{Text: text}}
 	}
-	terms := m
-	if strings.Contains(low, m[0]) {
-		terms = m[:1]
+	terms := m.terms
+	if strings.Contains(low, terms[0]) {
+		terms = terms[:1]
 	}
 	var parts []textPart
 	for text != "" {
@@ -407,6 +420,26 @@ func (m marker) mark(text string) []textPart {
 	return parts
 }
 
+// markMatches splits a text at the matches of the regular expression.
+func (m marker) markMatches(text string) []textPart {
+	var parts []textPart
+	end := 0
+	for _, at := range m.expr.FindAllStringIndex(text, -1) {
+		if at[0] == at[1] {
+			continue
+		}
+		if at[0] > end {
+			parts = append(parts, textPart{Text: text[end:at[0]]})
+		}
+		parts = append(parts, textPart{text[at[0]:at[1]], true})
+		end = at[1]
+	}
+	if end < len(text) || len(parts) == 0 {
+		parts = append(parts, textPart{Text: text[end:]})
+	}
+	return parts
+}
+
 // maxExcerpt is the maximum number of bytes of a text that a result shows.
 const maxExcerpt = 240
 
@@ -417,7 +450,7 @@ func (m marker) excerpt(text string) []textPart {
 	}
 	low, from := strings.ToLower(text), 0
 	if len(low) == len(text) {
-		for _, term := range m {
+		for _, term := range m.terms {
 			if i := strings.Index(low, term); i >= 0 {
 				from = max(0, i-maxExcerpt/3)
 				break
@@ -450,10 +483,10 @@ func (m marker) issuable(i *plan.Issuable, to, icon, sign string) searchRow {
 	return row
 }
 
-// firstHit is the number of the first line with a term.
+// firstHit is the number of the first line that has the search.
 func (m marker) firstHit(h repo.FileHit) int {
 	for i, line := range h.Lines {
-		if len(m) > 0 && strings.Contains(strings.ToLower(line), m[0]) {
+		if m.expr != nil && m.expr.MatchString(line) || m.expr == nil && len(m.terms) > 0 && strings.Contains(strings.ToLower(line), m.terms[0]) {
 			return h.Start + i
 		}
 	}
