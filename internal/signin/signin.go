@@ -224,6 +224,22 @@ func (s *Service) Links(ctx context.Context, by actor.Actor) ([]Link, error) {
 	if err != nil {
 		return nil, err
 	}
+	return s.linksOf(u), nil
+}
+
+// UserLinks is Links of another user, for an administrator. Forbidden; NotFound.
+func (s *Service) UserLinks(ctx context.Context, by actor.Actor, userID int64) ([]Link, error) {
+	if err := by.RequireAdmin(); err != nil {
+		return nil, err
+	}
+	u, err := s.Users.Get(ctx, by, userID, false)
+	if err != nil {
+		return nil, err
+	}
+	return s.linksOf(u), nil
+}
+
+func (s *Service) linksOf(u *user.User) []Link {
 	var links []Link
 	linked := make(map[string]string)
 	for _, i := range u.Identities {
@@ -239,7 +255,7 @@ func (s *Service) Links(ctx context.Context, by actor.Actor) ([]Link, error) {
 			links = append(links, Link{Name: i.Provider, Label: i.Provider, ExternUID: i.ExternUID})
 		}
 	}
-	return links, nil
+	return links
 }
 
 // CheckSettings refuses to disable passwords on the web while no administrator

@@ -1,10 +1,12 @@
 package web
 
 import (
+	"slices"
 	"strconv"
 
 	"svc/internal/errs"
 	"svc/internal/project"
+	"svc/internal/signin"
 	"svc/internal/user"
 )
 
@@ -19,6 +21,8 @@ func (w *Web) adminUserPages() {
 	for name, act := range w.userActions() {
 		w.page("POST /admin/users/{id}/"+name, admins, w.adminAct(act))
 	}
+	w.page("POST /admin/users/{id}/identities", admins, w.adminLinkIdentity)
+	w.page("POST /admin/users/{id}/identities/unlink", admins, w.adminUnlinkIdentity)
 	w.page("POST /admin/users/{id}/delete", admins, w.adminDeleteUser)
 	w.page("POST /admin/users/{id}/impersonate", admins, w.impersonate)
 	// An impersonated user is seldom an administrator.
@@ -120,11 +124,23 @@ type userPage struct {
 	Self        bool
 	Locked      bool
 	Memberships []project.Membership
+	Links       []signin.Link
 	Impersonate bool
 }
 
 func (userPage) view() string    { return "admin/user" }
 func (p userPage) title() string { return p.User.Name + " · Admin area" }
+
+// Unlinked are the identity providers at which the user has no identity.
+func (p userPage) Unlinked() []option {
+	var list []option
+	for _, l := range p.Links {
+		if l.ExternUID == "" {
+			list = append(list, option{l.Name, l.Label})
+		}
+	}
+	return list
+}
 
 // State is the state of the account.
 func (p userPage) State() string { return string(p.User.State) }
@@ -159,6 +175,9 @@ func (w *Web) showUser(v *visit, u *user.User, f form) error {
 		return err
 	}
 	p.Memberships = page.Items
+	if p.Links, err = w.SignIn.UserLinks(v, v.actor, u.ID); err != nil {
+		return err
+	}
 	return v.showForm(p, f)
 }
 
@@ -230,6 +249,34 @@ func (w *Web) adminAct(a userAction) func(*visit) error {
 		}
 		return v.redirectWithFlash(err, a.done, userAt(id))
 	}
+}
+
+// adminLinkIdentity links the account to an identity at a provider.
+func (w *Web) adminLinkIdentity(v *visit) error {
+	u, err := w.chosenUser(v)
+	if err != nil {
+		return err
+	}
+	provider, externUID := v.text("provider"), v.text("extern_uid")
+	links, err := w.SignIn.UserLinks(v, v.actor, u.ID)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(links, func(l signin.Link) bool { return l.Name == provider && l.ExternUID == "" }) || externUID == "" {
+		v.setFlash("bad", "Select a provider that is not linked, and enter the ID of the user there.")
+		return v.redirect(userAt(u.ID))
+	}
+	_, err = w.Users.Update(v, v.actor, u.ID, user.Change{Fields: user.Fields{Provider: provider, ExternUID: externUID}})
+	return v.redirectWithFlash(err, "The account was linked.", userAt(u.ID))
+}
+
+func (w *Web) adminUnlinkIdentity(v *visit) error {
+	id, err := v.number("id")
+	if err != nil {
+		return err
+	}
+	err = w.SignIn.DeleteIdentity(v, v.actor, id, v.r.PostForm.Get("provider"))
+	return v.redirectWithFlash(err, "The account was unlinked.", userAt(id))
 }
 
 // adminDeleteUser deletes an account after its username was typed. Its

@@ -397,6 +397,16 @@ func TestUnlinkProvider(t *testing.T) {
 		s.Check(t, apptest.Call{Do: remove, As: apptest.RootToken, Status: 204})
 		rights(false, 404)
 		s.Check(t, apptest.Call{Do: remove, As: apptest.RootToken, Status: 404})
+
+		// An administrator links and unlinks accounts on the page of the user.
+		root, page := newBrowser(t, s).signIn("root", apptest.RootPassword), fmt.Sprintf("/admin/users/%d", robert)
+		root.submit(page, page+"/identities", "provider", "other", "extern_uid", "u9").leads(page)
+		root.get(page).want(200, "Select a provider that is not linked", "Provider op")
+		root.submit(page, page+"/identities", "provider", "op", "extern_uid", "u9").leads(page)
+		root.get(page).want(200, "The account was linked.", "u9").not(`name="extern_uid"`)
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /users/%d", robert), As: apptest.RootToken, Status: 200, Want: `{"identities":[{"provider":"op","extern_uid":"u9"}]}`})
+		root.submit(page, page+"/identities/unlink", "provider", "op").leads(page)
+		root.get(page).want(200, "The account was unlinked.", `name="extern_uid"`)
 	})
 }
 
