@@ -148,7 +148,8 @@ func (s *sampler) report(ctx context.Context, look web.Sample) error {
 		now := b.Stats()
 		n.Caches = append(n.Caches, instance.Cache{
 			Storage: b.Name, Bytes: now.Bytes, Limit: b.CacheSize, Repositories: now.Repositories,
-			Hits: now.Hits, Fetches: now.Fetches, FetchedBytes: now.FetchedBytes, Evictions: now.Evictions,
+			Pinned: now.Pinned,
+			Hits:   now.Hits, Fetches: now.Fetches, FetchedBytes: now.FetchedBytes, Evictions: now.Evictions,
 		})
 	}
 	return s.server.Instance.ReportNode(ctx, n)

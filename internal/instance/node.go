@@ -33,6 +33,7 @@ type Cache struct {
 	Bytes        int64
 	Limit        int64 // limit of Bytes; 0 means no limit
 	Repositories int64
+	Pinned       int64 // repositories that are in use
 	// The following are counted since the start of the node.
 	Hits         int64 // uses of a repository that was up to date
 	Fetches      int64 // packs that were fetched

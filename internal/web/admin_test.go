@@ -337,12 +337,12 @@ func TestNodes(t *testing.T) {
 		}
 		_, err = s.DB.ExecContext(t.Context(), `INSERT INTO nodes (name, version, revision, schema_version, stopping, requests, latency, memory, polls, caches, started_at, seen_at)
 			VALUES ('other-x', '0.9', 'abc', 1, FALSE, 2.5, 0.1, 1048576, 3, ?, ?, ?)`,
-			`[{"Storage":"east","Bytes":2048,"Limit":1048576,"Repositories":1,"Hits":7,"Fetches":2,"FetchedBytes":4096,"Evictions":1}]`, s.Clock.Now().Add(-time.Hour), s.Clock.Now().Add(-10*time.Minute))
+			`[{"Storage":"east","Bytes":2048,"Limit":1048576,"Repositories":1,"Pinned":1,"Hits":7,"Fetches":2,"FetchedBytes":4096,"Evictions":1}]`, s.Clock.Now().Add(-time.Hour), s.Clock.Now().Add(-10*time.Minute))
 		if err != nil {
 			t.Fatal(err)
 		}
 		root.get(at).want(200, "other-x", "No contact", "Version 0.9", "2.5 requests/s", "3 held runner requests",
-			`<span class="mono">east</span>:`, "2.0 KiB of 1.0 MiB", "1 repository", "7 hits", "2 fetched packs (4.0 KiB)", "1 eviction")
+			`<span class="mono">east</span>:`, "2.0 KiB of 1.0 MiB", "1 repository, 1 in use", "7 hits", "2 fetched packs (4.0 KiB)", "1 eviction")
 	})
 }
 

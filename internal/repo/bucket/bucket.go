@@ -81,6 +81,8 @@ type Stats struct {
 	Evictions    int64 // repositories
 	Repositories int64 // in the cache now
 	Bytes        int64 // in the cache now
+	Pinned       int64 // repositories in use, or used a moment ago, which are not evicted
+	PinnedBytes  int64
 }
 
 const (
@@ -143,10 +145,14 @@ func (s *Storage) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.stats
-	for _, e := range s.entries {
+	for dir, e := range s.entries {
 		if size := e.size.Load(); size > 0 {
 			now.Repositories++
 			now.Bytes += size
+			if s.Git.InUse(dir) || !s.resting(e.last.Load()) {
+				now.Pinned++
+				now.PinnedBytes += size
+			}
 		}
 	}
 	return now

@@ -604,8 +604,14 @@ func TestEvict(t *testing.T) {
 				t.Errorf("%d: %v", i, err)
 			}
 		}
+		if now := a.Stats(); now.Pinned != 0 {
+			t.Errorf("%d repositories are in use", now.Pinned)
+		}
 		if _, err := a.repo("0").Entry(t.Context(), "main", "large"); err != nil {
 			t.Error(err)
+		}
+		if now := a.Stats(); now.Pinned != 1 || now.PinnedBytes < 100<<10 {
+			t.Errorf("%d repositories with %d bytes are in use after a read", now.Pinned, now.PinnedBytes)
 		}
 	})
 }
