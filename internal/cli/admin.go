@@ -22,13 +22,13 @@ import (
 func (c *command) admin() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "admin",
-		Short: "Manage accounts and keys on the machine",
-		Long: `Manage accounts and keys on the machine, without a token. Every user who can
-read the data directory can use it. The server may be running. Changes are
+		Short: "Manage accounts, keys and storages on the machine",
+		Long: `Manage accounts, keys and storages on the machine, without a token. Every user who
+can read the data directory can use it. The server may be running. Changes are
 recorded as audit events of the system.`,
 	}
 	cmd.AddCommand(c.listUsers(), c.createUser(), c.resetPassword(), c.createToken(), c.block(), c.unblock(),
-		c.enrollTwoFactor(), c.disableTwoFactor(), c.enablePasswords(), c.rotateKey())
+		c.enrollTwoFactor(), c.disableTwoFactor(), c.enablePasswords(), c.rotateKey(), c.moveRepositories())
 	return cmd
 }
 
