@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,7 +24,7 @@ const clients = 8
 
 // load is a request that is sent repeatedly, on persistent connections.
 type load struct {
-	send [clients]func() error // one per client; another status than 200 is an error
+	send []func() error // one per client; another status than 200 is an error
 }
 
 // newLoad returns a load that uses net/http.
@@ -32,7 +33,7 @@ func newLoad(b testing.TB, address, token string) *load {
 	t := &http.Transport{MaxIdleConnsPerHost: clients, DisableCompression: true}
 	b.Cleanup(t.CloseIdleConnections)
 	client := &http.Client{Transport: t}
-	l := &load{}
+	l := &load{send: make([]func() error, clients)}
 	for i := range l.send {
 		l.send[i] = func() error {
 			_, err := get(client, address, token, io.Discard)
@@ -45,8 +46,13 @@ func newLoad(b testing.TB, address, token string) *load {
 // newLeanLoad returns a load that sends prepared bytes and only finds the end of the
 // response, like load generators, so that its own work is a small part of a request.
 func newLeanLoad(b testing.TB, address, token string) *load {
+	return newLeanLoadOf(b, clients, address, token)
+}
+
+// newLeanLoadOf is newLeanLoad with a number of clients.
+func newLeanLoadOf(b testing.TB, clients int, address, token string) *load {
 	b.Helper()
-	l := &load{}
+	l := &load{send: make([]func() error, clients)}
 	for i := range l.send {
 		c, err := newLean(address, token)
 		if err != nil {
@@ -64,7 +70,7 @@ func newLeanLoad(b testing.TB, address, token string) *load {
 // newHostLoad is newLeanLoad with another host name than the listener's.
 func newHostLoad(b testing.TB, address, host string) *load {
 	b.Helper()
-	l := &load{}
+	l := &load{send: make([]func() error, clients)}
 	for i := range l.send {
 		c, err := newLean(address, "")
 		if err != nil {
@@ -84,29 +90,34 @@ func newHostLoad(b testing.TB, address, host string) *load {
 // the requests per second.
 func (l *load) run(b testing.TB, d time.Duration) float64 {
 	b.Helper()
+	start := time.Now()
+	n := len(l.times(b, d))
+	return float64(n) / time.Since(start).Seconds()
+}
+
+// times is run, and returns how long each request took.
+func (l *load) times(b testing.TB, d time.Duration) []time.Duration {
+	b.Helper()
 	var wg sync.WaitGroup
-	counts, faults := make([]int, clients), make([]error, clients)
+	took, faults := make([][]time.Duration, len(l.send)), make([]error, len(l.send))
 	start := time.Now()
 	for i, send := range l.send {
 		wg.Go(func() {
-			n := 0
-			for faults[i] == nil && (n == 0 || time.Since(start) < d) {
+			for at := start; faults[i] == nil && (len(took[i]) == 0 || at.Sub(start) < d); {
 				faults[i] = send()
-				n++
+				now := time.Now()
+				took[i] = append(took[i], now.Sub(at))
+				at = now
 			}
-			counts[i] = n
 		})
 	}
 	wg.Wait()
-	took := time.Since(start).Seconds()
-	total := 0
-	for i, n := range counts {
-		if faults[i] != nil {
-			b.Fatal(faults[i])
+	for _, err := range faults {
+		if err != nil {
+			b.Fatal(err)
 		}
-		total += n
 	}
-	return float64(total) / took
+	return slices.Concat(took...)
 }
 
 // get sends a request and copies the body of the response, whose status must be 200.

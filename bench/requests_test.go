@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -14,6 +15,25 @@ const (
 	requestRound  = 100 * time.Millisecond
 	requestUsers  = 500
 )
+
+// tailClients is the number of clients of the requests whose slowest are measured.
+const tailClients = 16
+
+// tail compares the slowest hundredth of the requests of many clients with the median.
+func tail(b *testing.B, name, address, token string) figure {
+	b.Helper()
+	l := newLeanLoadOf(b, tailClients, address, token)
+	l.times(b, requestRound)
+	var ratios, halves []float64
+	for range requestRounds {
+		took := slices.Sorted(slices.Values(l.times(b, requestRound)))
+		half, slow := took[len(took)/2], took[len(took)*99/100]
+		ratios, halves = append(ratios, slow.Seconds()/half.Seconds()), append(halves, half.Seconds()*1e3)
+	}
+	return figure{
+		name: name + ", p99", measured: median(ratios), limit: 10, unit: "× p50", note: fmt.Sprintf("%d clients, p50 %.2f ms", tailClients, median(halves)),
+	}
+}
 
 // requests compares how many requests per second the server serves with the rate of
 // a minimal handler: net/http on a separate listener in the same process, which only
@@ -48,6 +68,7 @@ func requests(b *testing.B, t *table) {
 			}
 			plain := bare(b, http.Header{"Content-Type": header["Content-Type"], "Content-Length": {strconv.Itoa(body.Len())}}, body.Bytes())
 			dressed := bare(b, header, body.Bytes())
+			t.add(b, tail(b, r.name, address, r.token))
 			rates := map[string][]float64{}
 			loads := []struct {
 				name string
