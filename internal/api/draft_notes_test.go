@@ -202,3 +202,60 @@ func TestRequestChanges(t *testing.T) {
 		s.Check(t, apptest.Call{Do: "PUT " + at + "/merge", As: alice, Status: 200, Want: `{"state":"merged"}`})
 	})
 }
+
+// TestDraftReplyToInternalNote checks that a draft reply to an internal thread stays
+// internal when the thread has been deleted, and that users who can no longer read
+// the thread cannot publish it.
+func TestDraftReplyToInternalNote(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		carolID, carol := s.User(t, "carol")
+		id := code(t, s, alice, "code", `,"visibility":"public"`)
+		enlist(t, s, id, carolID, project.Developer)
+		at := proposed(t, s, alice, id, "work", "")
+		var note struct{ ID int64 }
+		s.Check(t, apptest.Call{Do: "POST " + at + "/notes", As: alice, JSON: `{"body":"SECRET question","internal":true}`, Status: 201}).JSON(t, &note)
+		var threads []struct {
+			ID    string
+			Notes []struct{ ID int64 }
+		}
+		s.Check(t, apptest.Call{Do: "GET " + at + "/discussions", As: alice, Status: 200}).JSON(t, &threads)
+		var thread string
+		for _, d := range threads {
+			if d.Notes[0].ID == note.ID {
+				thread = d.ID
+			}
+		}
+		reply := apptest.Call{Do: "POST " + at + "/draft_notes", As: carol, JSON: fmt.Sprintf(`{"note":"SECRET answer","in_reply_to_discussion_id":%q}`, thread), Status: 201}
+		other := apptest.Call{Do: "POST " + at + "/draft_notes", As: carol, JSON: `{"note":"Looks good"}`, Status: 201}
+		publish := "POST " + at + "/draft_notes/bulk_publish"
+		secret := []string{"SECRET"}
+		s.Table(t, []apptest.Call{
+			reply, other,
+			{Name: "published in the thread", Do: publish, As: carol, Status: 204},
+			{Name: "readers", Do: "GET " + at + "/notes", Status: 200, Not: secret},
+		})
+		var d struct{ Notes []struct{ ID int64 } }
+		s.Check(t, apptest.Call{Do: "GET " + at + "/discussions/" + thread, As: carol, Status: 200, Want: `{"notes":[{"internal":true},{"internal":true}]}`}).JSON(t, &d)
+		s.Table(t, []apptest.Call{reply, other})
+		for _, n := range d.Notes {
+			s.Check(t, apptest.Call{Do: fmt.Sprintf("DELETE %s/notes/%d", at, n.ID), As: alice, Status: 204})
+		}
+		s.Table(t, []apptest.Call{
+			{Name: "published without the thread", Do: publish, As: carol, Status: 204},
+			{Name: "readers", Do: "GET " + at + "/notes?activity_filter=only_comments", Status: 200, Want: `[{"body":"Looks good"},{"body":"Looks good"}]`, Not: secret},
+			{Name: "members", Do: "GET " + at + "/notes?activity_filter=only_comments&sort=asc", As: alice, Status: 200, Want: `[{"body":"Looks good"},{"body":"SECRET answer","internal":true},{"body":"Looks good"}]`},
+			{Name: "another internal note", Do: "POST " + at + "/notes", As: alice, JSON: `{"body":"SECRET again","internal":true}`, Status: 201},
+		})
+		s.Check(t, apptest.Call{Do: "GET " + at + "/discussions", As: alice, Status: 200}).JSON(t, &threads)
+		reply.JSON = fmt.Sprintf(`{"note":"SECRET too","in_reply_to_discussion_id":%q}`, threads[len(threads)-1].ID)
+		s.Table(t, []apptest.Call{
+			reply, other,
+			{Name: "a former member", Do: fmt.Sprintf("DELETE /projects/%d/members/%d", id, carolID), As: alice, Status: 204},
+			{Name: "is refused", Do: publish, As: carol, Status: 403},
+			{Name: "readers", Do: "GET " + at + "/notes", Status: 200, Not: secret},
+			{Name: "discard", Do: "GET " + at + "/draft_notes", As: carol, Status: 200, Want: `[{"note":"SECRET too"},{"note":"Looks good"}]`},
+		})
+	})
+}

@@ -22,6 +22,7 @@ type DraftNote struct {
 	AuthorID   int64
 	Body       string
 	Discussion string // ID of the thread that it replies to
+	Internal   bool   // the thread is internal
 	Resolve    bool   // resolve the thread when it is published
 	CommitSHA  string
 	Position   *diffnote.Position // in the diff
@@ -94,11 +95,14 @@ func (s *Service) CreateDraft(ctx context.Context, by actor.Actor, ref project.R
 		return nil, err
 	}
 	on := s.noteable(by, in, m)
+	internal := false
 	if n.Discussion != "" {
 		n.Position = nil
-		if _, err := s.Plan.Discussion(ctx, on, n.Discussion); err != nil {
+		thread, err := s.Plan.Discussion(ctx, on, n.Discussion)
+		if err != nil {
 			return nil, err
 		}
+		internal = thread.Notes[0].Internal
 	}
 	made, err := s.Plan.Prepare(ctx, by, on, plan.NewNote{Body: n.Body, Thread: n.Position == nil, Discussion: n.Discussion, Position: n.Position, CommitSHA: n.CommitSHA})
 	if err != nil {
@@ -106,8 +110,8 @@ func (s *Service) CreateDraft(ctx context.Context, by actor.Actor, ref project.R
 	}
 	now := s.Now()
 	d := &DraftNote{
-		RequestID: m.ID, AuthorID: by.ID, Body: n.Body, Discussion: n.Discussion, Resolve: n.Resolve && n.Discussion != "", CommitSHA: n.CommitSHA, Position: made.Position,
-		CreatedAt: now, UpdatedAt: now,
+		RequestID: m.ID, AuthorID: by.ID, Body: n.Body, Discussion: n.Discussion, Internal: internal, Resolve: n.Resolve && n.Discussion != "", CommitSHA: n.CommitSHA,
+		Position: made.Position, CreatedAt: now, UpdatedAt: now,
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if _, err := lockRequest(ctx, tx, m.ID); err != nil {
@@ -259,10 +263,13 @@ func (s *Service) publish(ctx context.Context, by actor.Actor, in *project.Proje
 	var notes []plan.NewNote
 	ids := make([]int64, len(drafts))
 	for i, d := range drafts {
+		if d.Internal && !on.Insider {
+			return nil, errs.Forbidden("Draft note %d replies to an internal thread that you can no longer read. Delete the draft note.", d.ID)
+		}
 		ids[i] = d.ID
 		notes = append(notes, plan.NewNote{
-			Body: d.Body, Thread: d.Discussion == "" && d.Position == nil, Discussion: d.Discussion, Position: d.Position, Checked: true,
-			CommitSHA: d.CommitSHA,
+			Body: d.Body, Thread: d.Discussion == "" && d.Position == nil, Discussion: d.Discussion, Internal: d.Internal, Position: d.Position,
+			Checked: true, CommitSHA: d.CommitSHA,
 		})
 	}
 	if r.Summary != "" {

@@ -8,12 +8,12 @@ import (
 	"svc/internal/plan/listing"
 )
 
-const draftColumns = `d.id, d.merge_request_id, d.author_id, d.body, d.discussion_id, d.resolve_discussion, d.commit_sha, d.position, d.created_at, d.updated_at`
+const draftColumns = `d.id, d.merge_request_id, d.author_id, d.body, d.discussion_id, d.internal, d.resolve_discussion, d.commit_sha, d.position, d.created_at, d.updated_at`
 
 func scanDraft(s db.Scanner) (*DraftNote, error) {
 	var d DraftNote
 	var position string
-	err := s.Scan(&d.ID, &d.RequestID, &d.AuthorID, &d.Body, &d.Discussion, &d.Resolve, &d.CommitSHA, &position, db.Time(&d.CreatedAt), db.Time(&d.UpdatedAt))
+	err := s.Scan(&d.ID, &d.RequestID, &d.AuthorID, &d.Body, &d.Discussion, &d.Internal, &d.Resolve, &d.CommitSHA, &position, db.Time(&d.CreatedAt), db.Time(&d.UpdatedAt))
 	if err == nil {
 		d.Position, err = diffnote.DecodePosition(position)
 	}
@@ -44,9 +44,9 @@ func insertDraft(ctx context.Context, tx *db.Tx, d *DraftNote) error {
 		return err
 	}
 	return tx.QueryRowContext(ctx, `
-		INSERT INTO draft_notes (merge_request_id, author_id, discussion_id, resolve_discussion, commit_sha, position, created_at, updated_at, body)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
-		d.RequestID, d.AuthorID, d.Discussion, d.Resolve, d.CommitSHA, position, d.CreatedAt, d.UpdatedAt, d.Body).Scan(&d.ID)
+		INSERT INTO draft_notes (merge_request_id, author_id, discussion_id, internal, resolve_discussion, commit_sha, position, created_at, updated_at, body)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+		d.RequestID, d.AuthorID, d.Discussion, d.Internal, d.Resolve, d.CommitSHA, position, d.CreatedAt, d.UpdatedAt, d.Body).Scan(&d.ID)
 }
 
 func saveDraft(ctx context.Context, q db.Q, d *DraftNote) error {
