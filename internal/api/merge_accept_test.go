@@ -266,3 +266,54 @@ func TestMergeForks(t *testing.T) {
 		s.Check(t, apptest.Call{Do: "GET " + at + "/events?target_type=merge_request", As: alice, Status: 200, Want: `[]`})
 	})
 }
+
+// TestUnlinkedFork checks that the merge requests between a project and its former
+// fork are closed, cannot be reopened and give no access to the fork.
+func TestUnlinkedFork(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		_, bob := s.User(t, "bob")
+		_, carol := s.User(t, "carol")
+		id := code(t, s, alice, "code", `,"visibility":"public"`)
+		fork := func(as string, from int64) int64 {
+			t.Helper()
+			var made struct{ ID int64 }
+			s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/fork", from), As: as, Status: 201}).JSON(t, &made)
+			becomes(t, s, apptest.Call{Do: fmt.Sprintf("GET /projects/%d", made.ID), As: as, Status: 200, Want: `{"import_status":"finished"}`})
+			return made.ID
+		}
+		his := fork(bob, id)
+		hers := fork(carol, his)
+		request := func(as string, from, into int64, branch string) string {
+			t.Helper()
+			commitTo(t, s, as, from, branch, branch+".txt", branch+"\n", "Add "+branch)
+			var m struct{ IID int64 }
+			s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/merge_requests", from), As: as, Status: 201,
+				JSON: fmt.Sprintf(`{"source_branch":%q,"target_branch":"main","title":"x","target_project_id":%d,"allow_collaboration":true}`, branch, into)}).JSON(t, &m)
+			return fmt.Sprintf("/projects/%d/merge_requests/%d", into, m.IID)
+		}
+		up, across, below, own := request(bob, his, id, "work"), request(carol, hers, id, "across"), request(carol, hers, his, "below"), request(alice, id, id, "own")
+		push := func(name string, status int) apptest.Call {
+			return apptest.Call{Name: name, Do: fmt.Sprintf("POST /projects/%d/repository/commits", his), As: alice, Status: status,
+				JSON: fmt.Sprintf(`{"branch":"work","commit_message":"Change","actions":[{"action":"create","file_path":%q,"content":"x"}]}`, name)}
+		}
+		s.Table(t, []apptest.Call{
+			push("upstream", 201),
+			{Name: "a merge request that is closed before", Do: "PUT " + across, As: carol, JSON: `{"state_event":"close"}`, Status: 200},
+			{Name: "and reopened", Do: "PUT " + across, As: carol, JSON: `{"state_event":"reopen"}`, Status: 200},
+			{Name: "unlink", Do: fmt.Sprintf("DELETE /projects/%d/fork", his), As: bob, Status: 204},
+			push("former upstream", 403),
+		})
+		becomes(t, s, apptest.Call{Do: "GET " + up, As: bob, Status: 200, Want: `{"state":"closed","closed_by":{"username":"bob"}}`})
+		s.Table(t, []apptest.Call{
+			{Name: "of a fork of the fork", Do: "GET " + across, As: bob, Status: 200, Want: `{"state":"closed"}`},
+			{Name: "in the new network", Do: "GET " + below, As: bob, Status: 200, Want: `{"state":"opened"}`},
+			{Name: "in the project", Do: "GET " + own, As: bob, Status: 200, Want: `{"state":"opened"}`},
+			{Name: "reopen", Do: "PUT " + up, As: bob, JSON: `{"state_event":"reopen"}`, Status: 409},
+			{Name: "still closed", Do: "GET " + up, As: bob, Status: 200, Want: `{"state":"closed"}`},
+			push("nor later", 403),
+			{Name: "once", Do: fmt.Sprintf("DELETE /projects/%d/fork", his), As: bob, Status: 204},
+		})
+	})
+}

@@ -34,6 +34,7 @@ func (a *App) subscribe() {
 
 	projects.Recorded.Subscribe(a.Hooks.PlaceRecorded)
 	projects.AccessRequested.Subscribe(a.Todos.AccessRequested)
+	projects.Unlinked.Subscribe(a.Merges.ForkUnlinked)
 
 	a.Repos.Events.Pushed.Subscribe(a.Repos.Pushed, a.Hooks.Pushed, a.Merges.Pushed, a.Releases.Pushed, a.CI.Pushed, a.Code.Pushed, a.Mirrors.Pushed)
 	a.Comments.Events.Created.Subscribe(a.Comments.Created, a.Todos.CommitCommented, a.Hooks.Commented)

@@ -11,7 +11,7 @@ import (
 
 // CollaborationBranches implements repo.Collaboration: users who may merge a merge
 // request from a fork may push to its source branch, if the author allows it and may
-// push there.
+// push there. Both projects must be in the same fork network.
 func (s *Service) CollaborationBranches(ctx context.Context, by actor.Actor, in *project.Project) ([]string, error) {
 	list, err := findCollaborations(ctx, s.DB, in.ID)
 	if err != nil {
@@ -42,6 +42,13 @@ func (s *Service) CollaborationBranches(ctx context.Context, by actor.Actor, in 
 		}
 		if err != nil {
 			return nil, err
+		}
+		same, err := s.Projects.SameNetwork(ctx, in, target)
+		if err != nil {
+			return nil, err
+		}
+		if !same {
+			continue
 		}
 		may, err := s.Repos.MayMerge(ctx, by, target, m.TargetBranch)
 		if err != nil {

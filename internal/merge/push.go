@@ -31,6 +31,7 @@ func (s *Service) handleWork() {
 	queue.Handle(s.Queue, s.workMerged)
 	queue.Handle(s.Queue, s.workRebase, queue.Timeout(claimAge))
 	queue.Handle(s.Queue, s.workAutoMerge)
+	queue.Handle(s.Queue, s.workUnlinked)
 }
 
 // Pushed updates the merge requests of the pushed branches: it sets the head of

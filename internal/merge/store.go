@@ -118,6 +118,19 @@ func findCollaborations(ctx context.Context, q db.Q, projectID int64) ([]*MergeR
 			AND p.deleted_at IS NULL ORDER BY i.id LIMIT 1000`, projectID)
 }
 
+// findAcross returns the open merge requests between a project and its forks on one
+// side and all other projects on the other.
+func findAcross(ctx context.Context, q db.Q, projectID int64) ([]*MergeRequest, error) {
+	return db.All(ctx, q, scanRequest, `
+		WITH RECURSIVE tree (id) AS (
+			SELECT id FROM projects WHERE id = ?
+			UNION SELECT f.id FROM projects f JOIN tree t ON f.forked_from_id = t.id
+		)
+		SELECT `+columns+` FROM `+tables+` WHERE i.state = 'opened' AND p.deleted_at IS NULL AND (
+			i.source_project_id IN (SELECT id FROM tree) AND i.project_id NOT IN (SELECT id FROM tree)
+			OR i.project_id IN (SELECT id FROM tree) AND i.source_project_id NOT IN (SELECT id FROM tree)) ORDER BY i.id`, projectID)
+}
+
 func findIntoBranch(ctx context.Context, q db.Q, projectID int64, branch string) ([]*MergeRequest, error) {
 	return db.All(ctx, q, scanRequest, `
 		SELECT `+columns+` FROM `+tables+` WHERE i.project_id = ? AND i.target_branch = ? AND i.state = 'opened' ORDER BY i.id LIMIT 1000`, projectID, branch)

@@ -96,8 +96,15 @@ func (s *Service) checkTarget(ctx context.Context, in *project.Project, m *Merge
 		return "", nil
 	}
 	head, err := s.sourceHead(ctx, m)
-	if err == nil && head == "" {
-		err = errs.Conflict("The source branch does not exist any more")
+	if err != nil {
+		return "", err
+	}
+	if head == "" {
+		return "", errs.Conflict("The source branch does not exist any more")
+	}
+	linked, err := s.linked(ctx, in, m)
+	if err == nil && !linked {
+		err = errs.Conflict("The source project is not a fork of the target project any more")
 	}
 	return head, err
 }

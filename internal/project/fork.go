@@ -103,7 +103,8 @@ func (s *Service) lowerForks(ctx context.Context, tx *db.Tx, by actor.Actor, p *
 }
 
 // SetOrigin makes a project a fork of another one that the actor can see, or
-// removes the fork relationship if from is nil. Requires Owner, and an
+// removes the fork relationship if from is nil; the open merge requests between the
+// two fork networks are then closed in the background. Requires Owner, and an
 // administrator to add a relationship. Conflict if it is a fork already; Invalid
 // if it is more visible than the other. Removing a missing relationship is not an
 // error.
@@ -152,6 +153,11 @@ func (s *Service) SetOrigin(ctx context.Context, by actor.Actor, ref Ref, from *
 		changed = true
 		if err := saveOrigin(ctx, tx, found.ID, id, s.Now()); err != nil {
 			return err
+		}
+		if id == nil {
+			if err := s.Events.Unlinked.Publish(ctx, tx, Unlinked{ProjectID: found.ID, By: by.ID}); err != nil {
+				return err
+			}
 		}
 		return s.record(ctx, tx, by, "project_fork_relationship_updated", found.Entity(), audit.Target{}, event)
 	})

@@ -241,6 +241,15 @@ type Events struct {
 	AccessRequested event.Event[AccessRequest]
 	// Recorded is published with each audit event about a group or project.
 	Recorded event.Event[Recorded]
+	// Unlinked is published when the fork relationship of a project is removed: the
+	// project and its forks become a fork network of their own.
+	Unlinked event.Event[Unlinked]
+}
+
+// Unlinked is the removal of the fork relationship of a project.
+type Unlinked struct {
+	ProjectID int64
+	By        int64 // the user who removed it
 }
 
 // AccessRequest is the request of a user to become a member of a project or group.
