@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"svc/internal/app/apptest"
 	"svc/internal/project"
@@ -315,5 +316,41 @@ func TestUnlinkedFork(t *testing.T) {
 			push("nor later", 403),
 			{Name: "once", Do: fmt.Sprintf("DELETE /projects/%d/fork", his), As: bob, Status: 204},
 		})
+	})
+}
+
+// TestTargetOfMerge checks that the target branch cannot change during a merge, and
+// that a merge request shows the branch it was merged into.
+func TestTargetOfMerge(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		alice, token := s.User(t, "alice")
+		id := code(t, s, token, "code", "")
+		m := proposed(t, s, token, id, "work", "")
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/repository/branches?branch=release&ref=main", id), As: token, Status: 201})
+		var made struct{ ID int64 }
+		s.Check(t, apptest.Call{Do: "GET " + m, As: token, Status: 200}).JSON(t, &made)
+		if _, err := s.DB.ExecContext(t.Context(), `UPDATE merge_requests SET merging_at = ? WHERE id = ?`, s.Clock.Now(), made.ID); err != nil {
+			t.Fatal(err)
+		}
+		s.Table(t, []apptest.Call{
+			{Name: "during the merge", Do: "PUT " + m, As: token, JSON: `{"target_branch":"release"}`, Status: 409},
+			{Name: "other fields", Do: "PUT " + m, As: token, JSON: `{"title":"Take it","target_branch":"main"}`, Status: 200, Want: `{"title":"Take it","target_branch":"main"}`},
+			{Name: "unchanged", Do: "GET " + m, As: token, Status: 200, Want: `{"target_branch":"main"}`},
+		})
+		// The claim has expired, but the branch has moved.
+		s.Clock.Move(11 * time.Minute)
+		s.Check(t, apptest.Call{Do: "PUT " + m, As: token, JSON: `{"target_branch":"release"}`, Status: 200, Want: `{"target_branch":"release"}`})
+		r := s.Repository(t, id)
+		old, head := r.Tip("refs/heads/main"), r.Tip("refs/heads/work")
+		r.Git("update-ref", "refs/heads/main", head)
+		what := fmt.Sprintf(`{"Changes":[{"Ref":"refs/heads/main","Old":%q,"New":%q}],"About":"{\"merge_request_id\":%d,\"branch\":\"main\",\"head\":\"%[2]s\",\"merge\":\"%[2]s\"}"}`, old, head, made.ID)
+		if _, err := s.DB.ExecContext(t.Context(), `INSERT INTO pushes (project_id, actor, push, created_at) VALUES (?, ?, ?, ?)`, id, fmt.Sprintf(`{"ID":%d,"Username":"alice"}`, alice), what, s.Clock.Now()); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Repos.Recover(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.Check(t, apptest.Call{Do: "GET " + m, As: token, Status: 200, Want: `{"state":"merged","target_branch":"main"}`})
 	})
 }

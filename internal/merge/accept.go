@@ -214,7 +214,7 @@ func (s *Service) land(ctx context.Context, by actor.Actor, in *project.Project,
 	remove := m.RemoveSource
 	patch.Set(&remove, a.RemoveSource)
 	l.About = func(made repo.Landed) string {
-		text, _ := json.Marshal(landing{RequestID: m.ID, Head: m.Head, Merge: string(made.Merge), Squash: string(made.Squash), Remove: remove}) // cannot fail
+		text, _ := json.Marshal(landing{RequestID: m.ID, Branch: l.Branch, Head: m.Head, Merge: string(made.Merge), Squash: string(made.Squash), Remove: remove}) // cannot fail
 		return string(text)
 	}
 	_, err = s.Repos.Land(ctx, by, in, l)

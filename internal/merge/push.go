@@ -130,6 +130,7 @@ func (s *Service) pushedFrom(ctx context.Context, tx *db.Tx, projectID int64, br
 type landing struct {
 	RequestID int64  `json:"merge_request_id"`  // 0: none is merged
 	Rebased   int64  `json:"rebased,omitempty"` // its changes are the same
+	Branch    string `json:"branch,omitempty"`  // the branch it was merged into; empty in journals of earlier versions
 	Head      string `json:"head"`              // the merged commit; the source branch may have newer ones
 	Merge     string `json:"merge,omitempty"`
 	Squash    string `json:"squash,omitempty"`
@@ -154,6 +155,9 @@ func (s *Service) finishMerge(ctx context.Context, tx *db.Tx, m *MergeRequest, u
 	was := *m
 	now := s.Now()
 	m.Head = l.Head
+	if l.Branch != "" {
+		m.TargetBranch = l.Branch // it may have been changed after the claim of the merge had expired
+	}
 	m.State, m.MergedAt, m.MergeCommit, m.SquashCommit = Merged, &now, l.Merge, l.Squash
 	m.UpdatedAt, m.MergeError, m.AutoMergeByID, m.autoMerge = now, "", nil, ""
 	m.ClosedAt, m.ClosedByID = nil, nil

@@ -121,6 +121,15 @@ func (s *Service) change(ctx context.Context, tx *db.Tx, by actor.Actor, in *pro
 	if err := m.apply(f); err != nil {
 		return err
 	}
+	if m.TargetBranch != was.TargetBranch {
+		merging, err := claimed(ctx, tx, "merging_at", m.ID, s.Now())
+		if err != nil {
+			return err
+		}
+		if merging {
+			return errs.Conflict("The target branch cannot be changed while the merge request is being merged")
+		}
+	}
 	if err := plan.Usable(ctx, tx, in, f.Milestone); err != nil {
 		return err
 	}
