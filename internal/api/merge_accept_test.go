@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"svc/internal/app/apptest"
+	"svc/internal/git/gittest"
 	"svc/internal/project"
+	"svc/internal/waittest"
 )
 
 // becomes sends a call when all background jobs are done.
@@ -352,5 +354,60 @@ func TestTargetOfMerge(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Check(t, apptest.Call{Do: "GET " + m, As: token, Status: 200, Want: `{"state":"merged","target_branch":"main"}`})
+	})
+}
+
+// TestHeadMovedUnseen moves a source branch after the head of a merge request was read
+// and before it is saved: a push is recorded that does not find the merge request.
+func TestHeadMovedUnseen(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		alice, token := s.User(t, "alice")
+		id := code(t, s, token, "code", "")
+		commitTo(t, s, token, id, "work", "work.txt", "work\n", "Work")
+		r := s.Repository(t, id)
+		moved := func(content string, save func()) string {
+			t.Helper()
+			if err := s.Queue.Idle(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Queue.Stop(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			save()
+			head := r.Commit(gittest.Commit{Branch: "work", Message: content, Changes: []gittest.Change{{Path: "work.txt", Content: content}}})
+			return head
+		}
+		start := func() {
+			t.Helper()
+			if err := s.Queue.Start(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var m string
+		head := moved("created", func() { m = requested(t, s, token, id, "work", "") })
+		start()
+		becomes(t, s, apptest.Call{Do: "GET " + m, As: token, Status: 200, Want: fmt.Sprintf(`{"sha":%q,"detailed_merge_status":"mergeable"}`, head)})
+
+		s.Check(t, apptest.Call{Do: "PUT " + m, As: token, JSON: `{"state_event":"close"}`, Status: 200})
+		later := moved("reopened", func() {
+			s.Check(t, apptest.Call{Do: "PUT " + m, As: token, JSON: `{"state_event":"reopen"}`, Status: 200})
+		})
+		// While the push is in progress, it may still be recorded.
+		if _, err := s.DB.ExecContext(t.Context(), `INSERT INTO pushes (project_id, actor, push, created_at) VALUES (?, ?, ?, ?)`, id, fmt.Sprintf(`{"ID":%d,"Username":"alice"}`, alice),
+			fmt.Sprintf(`{"Changes":[{"Ref":"refs/heads/work","Old":%q,"New":%q}]}`, head, later), s.Clock.Now()); err != nil {
+			t.Fatal(err)
+		}
+		start()
+		becomes(t, s, apptest.Call{Do: "GET " + m, As: token, Status: 200, Want: fmt.Sprintf(`{"sha":%q}`, head)})
+		if _, err := s.DB.ExecContext(t.Context(), `DELETE FROM pushes`); err != nil {
+			t.Fatal(err)
+		}
+		s.Clock.Move(time.Minute)
+		waittest.For(t, "the new head", func() bool {
+			var now struct{ SHA string }
+			s.Check(t, apptest.Call{Do: "GET " + m, As: token, Status: 200}).JSON(t, &now)
+			return now.SHA == later
+		})
 	})
 }

@@ -136,6 +136,9 @@ func (s *Service) change(ctx context.Context, tx *db.Tx, by actor.Actor, in *pro
 	m.UpdatedAt = s.Now()
 	done := m.Move(f.Event, by.ID, s.Now())
 	if done == activity.Reopened {
+		if head == "" { // it was closed after its head was read
+			return errs.Conflict("The merge request has been closed in the meantime")
+		}
 		m.Head = string(head)
 	}
 	if m.State == Opened && (done == activity.Reopened || m.TargetBranch != was.TargetBranch) {

@@ -14,6 +14,7 @@ import (
 	"svc/internal/git"
 	"svc/internal/plan/diffnote"
 	"svc/internal/project"
+	"svc/internal/queue"
 )
 
 // Version is a diff version of a merge request, created by a push.
@@ -228,8 +229,9 @@ func (s *Service) collect(ctx context.Context, id int64) error {
 
 // repairHead sets the head of an open merge request to the commit of its source
 // branch, if pushes were recorded in a different order than they updated the branch,
-// by two nodes or after a crash. An unknown commit is ignored: it belongs to a push
-// that has not been recorded yet.
+// by two nodes or after a crash, or if a push was recorded after the head of a new or
+// reopened merge request had been read and before it was saved. An unknown commit may
+// also belong to a push that has not been recorded yet; then the job runs again later.
 func (s *Service) repairHead(ctx context.Context, id int64) error {
 	m, err := findRequestByID(ctx, s.DB, id)
 	if err != nil {
@@ -242,14 +244,23 @@ func (s *Service) repairHead(ctx context.Context, id int64) error {
 	if err != nil || head == "" || string(head) == m.Head {
 		return err
 	}
+	// Read after the head: when a push that updated it is no longer in progress, it has
+	// been recorded.
+	unrecorded, err := s.Repos.Pushing(ctx, *m.SourceProjectID, git.Heads+m.SourceBranch)
+	if err != nil {
+		return err
+	}
 	return s.DB.Tx(ctx, func(tx *db.Tx) error {
 		now, err := lockRequest(ctx, tx, id)
 		if err != nil {
 			return err
 		}
 		known, err := hadHead(ctx, tx, id, string(head))
-		if err != nil || !known || now.State != Opened || now.Head != m.Head {
+		if err != nil || now.State != Opened || now.Head != m.Head {
 			return err
+		}
+		if !known && unrecorded {
+			return s.Queue.Add(ctx, tx, collectWork{id}, queue.In(lane), queue.Delay(repairAgain))
 		}
 		now.Head, now.UpdatedAt, now.check = string(head), s.Now(), check{}
 		now.AutoMergeByID, now.autoMerge = nil, ""
@@ -263,6 +274,9 @@ func (s *Service) repairHead(ctx context.Context, id int64) error {
 		return s.addVersion(ctx, tx, now, nil, m.Head)
 	})
 }
+
+// repairAgain is how long repairHead waits for a push to be recorded.
+const repairAgain = 15 * time.Second
 
 // showHead sets the head ref of a merge request to its newest collected
 // version. NotFound.

@@ -218,6 +218,21 @@ func (s *Service) pushesInProgress(ctx context.Context, h Held) (map[int64]journ
 	return list, nil
 }
 
+// Pushing reports whether a push to a ref of a project is in progress. It checks no
+// permissions.
+func (s *Service) Pushing(ctx context.Context, projectID int64, ref string) (bool, error) {
+	list, err := s.pushesInProgress(ctx, Held{ProjectID: projectID})
+	if err != nil {
+		return false, fmt.Errorf("pushes in progress to project %d: %w", projectID, err)
+	}
+	for _, j := range list {
+		if slices.ContainsFunc(j.Changes, func(c Change) bool { return c.Ref == ref }) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 // KeepRecorded is how long recorded pushes are kept, and so the longest time of a
 // backup that undoes all pushes after its snapshot.
 const KeepRecorded = 2 * 24 * time.Hour
