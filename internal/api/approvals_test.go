@@ -442,3 +442,28 @@ func TestCollaborationOfFormerMember(t *testing.T) {
 		})
 	})
 }
+
+// TestApprovalWithoutPassword checks that approvals without the password that the
+// project requires do not count as failed sign-ins.
+func TestApprovalWithoutPassword(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		bobID, bob := s.User(t, "bob")
+		id := code(t, s, alice, "code", "")
+		enlist(t, s, id, bobID, project.Developer)
+		m := proposed(t, s, alice, id, "work", "")
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/approvals", id), As: alice, JSON: `{"require_password_to_approve":true}`, Status: 201})
+		for range 25 {
+			s.Check(t, apptest.Call{Do: "POST " + m + "/approve", As: bob, Status: 401})
+		}
+		answer := string(s.Check(t, apptest.Call{Do: "POST " + m + "/notes", As: bob, JSON: `{"body":"/approve"}`, Status: 400}).Body)
+		if want := "This project requires your password to approve. Use the Approve button of the merge request."; !strings.Contains(answer, want) {
+			t.Errorf("%s: want %q", answer, want)
+		}
+		s.Table(t, []apptest.Call{
+			{Name: "not approved", Do: "GET " + m + "/approvals", As: bob, Status: 200, Want: `{"approved_by":[]}`},
+			{Name: "not locked", Do: "POST " + m + "/approve", As: bob, JSON: `{"approval_password":"a good password"}`, Status: 201},
+		})
+	})
+}

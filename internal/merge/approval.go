@@ -2,6 +2,7 @@ package merge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,6 +37,10 @@ func (s *Service) Approve(ctx context.Context, by actor.Actor, ref project.Ref, 
 	return s.ApprovalState(ctx, by, project.RefTo(in.ID), iid)
 }
 
+// errNoPassword is the cause of the refusal of an approval without the password that
+// the project requires.
+var errNoPassword = errors.New("the project requires the password to approve")
+
 // checkApproval returns a merge request that the actor may approve.
 func (s *Service) checkApproval(ctx context.Context, by actor.Actor, ref project.Ref, iid int64, o ApproveOptions) (*project.Project, *MergeRequest, error) {
 	in, m, err := s.approvable(ctx, by, ref, iid)
@@ -53,6 +58,9 @@ func (s *Service) checkApproval(ctx context.Context, by actor.Actor, ref project
 		return nil, nil, errs.Unauthorized("")
 	}
 	if a.Password {
+		if o.Password == "" {
+			return nil, nil, errs.Unauthorized("").Because(errNoPassword)
+		}
 		if err := s.Users.Reauthenticate(ctx, by, o.Password); err != nil {
 			return nil, nil, err
 		}

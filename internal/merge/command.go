@@ -2,6 +2,7 @@ package merge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"svc/internal/actor"
@@ -59,6 +60,9 @@ func (s *Service) handleCommands() {
 	})
 	s.Plan.OnCommand(plan.MergeKind, "approve", func(ctx context.Context, by actor.Actor, in *project.Project, i *plan.Issuable, _, head string) (string, error) {
 		_, _, err := s.Approve(ctx, by, project.RefTo(in.ID), i.IID, ApproveOptions{SHA: head})
+		if errors.Is(err, errNoPassword) {
+			return "", errs.Invalid("This project requires your password to approve. Use the Approve button of the merge request.")
+		}
 		return commandResult("Approved the current merge request.", err)
 	})
 	s.Plan.OnCommand(plan.MergeKind, "unapprove", func(ctx context.Context, by actor.Actor, in *project.Project, i *plan.Issuable, _, _ string) (string, error) {

@@ -127,10 +127,14 @@ func (s *Service) checkOwn(ctx context.Context, by actor.Actor, password string)
 }
 
 // Reauthenticate checks the password of the actor before a sensitive operation.
-// Unauthorized; failures count as failed sign-ins.
+// Unauthorized; failures count as failed sign-ins, but a missing password does not:
+// it is no guess.
 func (s *Service) Reauthenticate(ctx context.Context, by actor.Actor, password string) error {
 	if err := by.RequireUser(); err != nil {
 		return err
+	}
+	if password == "" {
+		return errs.Unauthorized("")
 	}
 	_, err := s.checkLogin(ctx, by.Username, password, by.IP)
 	return err
