@@ -38,6 +38,9 @@ func (s *Service) WriteCode(ctx context.Context, by actor.Actor, ref Ref) (*Proj
 	if err != nil {
 		return nil, err
 	}
+	if opened.inactive {
+		return nil, errs.Forbidden("The account that created this deploy key is not active. A maintainer can remove the key and add it again.")
+	}
 	if opened.read && !opened.write {
 		return nil, errs.Forbidden("This deploy %s does not have write access to this project.", by.Deploy.Kind)
 	}
@@ -89,7 +92,10 @@ func (p *Project) Writable() error {
 }
 
 // opening is the access that a deploy token or key grants.
-type opening struct{ read, write bool }
+type opening struct {
+	read, write bool
+	inactive    bool // the key could write, but the account of its creator is not active
+}
 
 // codeByDeploy returns the access that a deploy token or key grants to a project.
 // For other actors it returns no access.
@@ -105,7 +111,7 @@ func (s *Service) codeByDeploy(ctx context.Context, by actor.Actor, ref Ref) (*P
 		return nil, opening{}, fmt.Errorf("find project: %w", err)
 	}
 	var o opening
-	if o.read, o.write, err = s.deployOpens(ctx, s.DB, *by.Deploy, p); err != nil {
+	if o, err = s.deployOpens(ctx, s.DB, *by.Deploy, p); err != nil {
 		return nil, opening{}, fmt.Errorf("deploy %s %d: %w", by.Deploy.Kind, by.Deploy.ID, err)
 	}
 	if !o.read {

@@ -176,6 +176,24 @@ func (s *Service) AuthenticateDeployKey(ctx context.Context, fingerprintSHA256 s
 	return actor.Actor{Deploy: &actor.Deploy{Kind: actor.DeployKey, ID: k.ID, Name: k.Title, UserID: orZero(k.CreatedBy)}}, nil
 }
 
+// KeyCreatorReads reports whether the creator of a deploy key can see a project, which
+// rules of protected branches and tags that name the key require. It is true for
+// public keys, which belong to the instance.
+func (s *Service) KeyCreatorReads(ctx context.Context, keyID int64, p *Project) (bool, error) {
+	creator, err := findKeyCreator(ctx, s.DB, keyID)
+	if err != nil || creator == 0 {
+		return err == nil, err
+	}
+	by, err := s.Users.As(ctx, creator)
+	if err == nil {
+		_, err = s.Require(ctx, by, RefTo(p.ID), NoAccess)
+	}
+	if errs.IsRefusal(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // keyTouch is the precision of the last use of a key.
 const keyTouch = 10 * time.Minute
 

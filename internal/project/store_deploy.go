@@ -86,16 +86,35 @@ func saveEnabledKey(ctx context.Context, q db.Q, projectID int64, k *DeployKey) 
 	return db.NotFound(err, noDeployKey)
 }
 
-// keyOpens reports the access that a deploy key grants to a project.
-func (s *Service) keyOpens(ctx context.Context, q db.Q, id int64, p *Project) (read, write bool, err error) {
+// keyOpens reports the access that a deploy key grants to a project. A key can write
+// while the account of its creator is active: whoever was blocked may still have the
+// private key. Public keys belong to the instance, not to the administrator who
+// created them.
+func (s *Service) keyOpens(ctx context.Context, q db.Q, id int64, p *Project) (o opening, err error) {
+	var active bool
 	err = q.QueryRowContext(ctx, `
-		SELECT e.can_push FROM deploy_key_projects e JOIN deploy_keys k ON k.id = e.deploy_key_id
+		SELECT e.can_push, k.public OR k.created_by IS NULL OR COALESCE(u.state = 'active' AND u.kind <> 'ghost' AND u.deleted_at IS NULL, FALSE)
+		FROM deploy_key_projects e JOIN deploy_keys k ON k.id = e.deploy_key_id LEFT JOIN users u ON u.id = k.created_by
 		WHERE e.project_id = ? AND e.deploy_key_id = ? AND (k.expires_at IS NULL OR k.expires_at > ?)`,
-		p.ID, id, s.Now()).Scan(&write)
+		p.ID, id, s.Now()).Scan(&o.write, &active)
 	if errors.Is(err, db.ErrNoRows) {
-		return false, false, nil
+		return opening{}, nil
 	}
-	return err == nil, write, err
+	if err != nil {
+		return opening{}, err
+	}
+	o.read, o.inactive, o.write = true, o.write && !active, o.write && active
+	return o, nil
+}
+
+// findKeyCreator returns the creator of a deploy key that is not public; 0 if there is
+// none.
+func findKeyCreator(ctx context.Context, q db.Q, id int64) (userID int64, err error) {
+	err = q.QueryRowContext(ctx, `SELECT COALESCE(created_by, 0) FROM deploy_keys WHERE id = ? AND NOT public`, id).Scan(&userID)
+	if errors.Is(err, db.ErrNoRows) {
+		return 0, nil
+	}
+	return userID, err
 }
 
 const deployTokenColumns = `t.id, t.name, t.username, t.scopes, t.created_by, t.created_at, t.expires_at`

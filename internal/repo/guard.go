@@ -108,11 +108,14 @@ func (g *guard) deletes(ctx context.Context, r git.Repo, ref git.Ref) (bool, err
 }
 
 // lets reports whether an entry applies to the actor. A deploy key has its own entries;
-// those of its creator do not apply to it.
+// those of its creator do not apply to it, but the creator must still see the project.
 func (g *guard) lets(ctx context.Context, a RefAccess) (bool, error) {
 	switch {
 	case g.by.Deploy != nil:
-		return g.by.Deploy.Kind == actor.DeployKey && a.DeployKeyID != nil && *a.DeployKeyID == g.by.Deploy.ID, nil
+		if g.by.Deploy.Kind != actor.DeployKey || a.DeployKeyID == nil || *a.DeployKeyID != g.by.Deploy.ID {
+			return false, nil
+		}
+		return g.service.Projects.KeyCreatorReads(ctx, g.by.Deploy.ID, g.project)
 	case a.DeployKeyID != nil:
 		return false, nil
 	case a.UserID != nil:

@@ -486,3 +486,49 @@ func writeKey(t *testing.T, path string, private any) {
 }
 
 func firstPage() db.Paging { return db.Paging{Limit: 20} }
+
+// TestDeployKeyOfBlockedUser checks that a deploy key cannot push while the account of
+// its creator is not active.
+func TestDeployKeyOfBlockedUser(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		bobID, bob := s.User(t, "bob")
+		s.Check(t, apptest.Call{Do: "POST /projects", As: alice, Status: 201, JSON: `{"name":"work","initialize_with_readme":true}`})
+		s.Check(t, apptest.Call{Do: "POST /projects/alice%2Fwork/members", As: alice, Status: 201, JSON: fmt.Sprintf(`{"user_id":%d,"access_level":40}`, bobID)})
+		robot, line := key(t)
+		s.Check(t, apptest.Call{Do: "POST /projects/alice%2Fwork/deploy_keys", As: bob, Status: 201, JSON: fmt.Sprintf(`{"title":"Robot","key":%q,"can_push":true}`, line)})
+		shared, line := key(t)
+		var public struct{ ID int64 }
+		s.Check(t, apptest.Call{Do: "POST /deploy_keys", As: apptest.RootToken, Status: 201, JSON: fmt.Sprintf(`{"title":"Shared","key":%q}`, line)}).JSON(t, &public)
+		if _, err := s.DB.ExecContext(t.Context(), `UPDATE deploy_keys SET created_by = ? WHERE id = ?`, bobID, public.ID); err != nil {
+			t.Fatal(err)
+		}
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/alice%%2Fwork/deploy_keys/%d/enable", public.ID), As: alice, Status: 201})
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT /projects/alice%%2Fwork/deploy_keys/%d", public.ID), As: alice, Status: 200, JSON: `{"can_push":true}`})
+		check := func(state string, signer ssh.Signer, push bool) {
+			t.Helper()
+			c := connect(t, s, signer)
+			if _, said, err := run(t, c, "git-upload-pack '/alice/work.git'"); err != nil {
+				t.Errorf("%s: fetch: %v, %q", state, err, said)
+			}
+			_, said, err := run(t, c, "git-receive-pack '/alice/work.git'")
+			if (err == nil) != push || !push && !strings.HasPrefix(said, "ERROR: The account that created this deploy key is not active.") {
+				t.Errorf("%s: push: %v, %q", state, err, said)
+			}
+		}
+		check("active", robot, true)
+		for _, state := range []struct{ off, on string }{{"block", "unblock"}, {"deactivate", "activate"}, {"ban", "unban"}} {
+			s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /users/%d/%s", bobID, state.off), As: apptest.RootToken, Status: 201})
+			check(state.off, robot, false)
+			check(state.off, shared, true)
+			s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /users/%d/%s", bobID, state.on), As: apptest.RootToken, Status: 201})
+			check(state.on, robot, true)
+		}
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("DELETE /users/%d", bobID), As: apptest.RootToken, Status: 204})
+		if err := s.Queue.Idle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		check("deleted", robot, false)
+	})
+}

@@ -210,6 +210,23 @@ func TestDeployKeyPush(t *testing.T) {
 		if err := try("two"); err != nil {
 			t.Error(err)
 		}
+
+		// The creator must still see the project.
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT %s/members/%d", at, p.bobID), As: p.alice, Status: 200, JSON: `{"access_level":40}`})
+		s.Check(t, apptest.Call{Do: "POST " + at + "/deploy_keys", As: p.bob, Status: 201,
+			JSON: `{"title":"Other","can_push":true,"key":"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAICgxKKzvFJQ8En9zJ8qPV+fNfDHsbFVG3l1iqxai+XWK"}`}).JSON(t, &key)
+		robot.Deploy.ID = key.ID
+		s.Check(t, apptest.Call{Do: "POST " + at + "/protected_branches", As: p.alice, JSON: fmt.Sprintf(`{"name":"three*","allowed_to_push":[{"deploy_key_id":%d}]}`, key.ID), Status: 201})
+		if err := try("three"); err != nil {
+			t.Error(err)
+		}
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("DELETE %s/members/%d", at, p.bobID), As: p.alice, Status: 204})
+		if err := try("three-again"); err == nil {
+			t.Error("the key may push to a protected branch although its creator cannot see the project")
+		}
+		if err := try("free-again"); err != nil {
+			t.Error(err)
+		}
 	})
 }
 
