@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -363,5 +364,30 @@ func TestImportedRulesAreNotWider(t *testing.T) {
 		id := importedProject(t, s, alice, exportedProject(t, s, alice, "alice/locked"), "path", "copy")
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /projects/%d/protected_branches/stable", id), As: alice, Status: 200,
 			Want: `{"push_access_levels":[{"access_level":0,"group_id":null}],"merge_access_levels":[{"access_level":40}]}`})
+	})
+}
+
+// TestProjectImportSize checks that the size limits of pushes and repositories apply to
+// the repository in an import file.
+func TestProjectImportSize(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		big := make([]byte, 2<<20)
+		_, _ = rand.Read(big) // never fails
+		id := newProject(t, s, alice, "big", "")
+		s.Repository(t, id, gittest.Commit{Changes: []gittest.Change{{Path: "big", Content: string(big)}}})
+		file := exportedProject(t, s, alice, "alice/big")
+		for i, limits := range []string{`{"repository_size_limit":1}`, `{"repository_size_limit":0,"receive_max_input_size":1}`} {
+			s.Check(t, apptest.Call{Do: "PUT /application/settings", As: root, JSON: limits, Status: 200})
+			made := importedProject(t, s, alice, file, "path", fmt.Sprintf("copy%d", i))
+			answer := string(s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /projects/%d/import", made), As: alice, Status: 200, Want: `{"import_status":"failed"}`}).Body)
+			if !strings.Contains(answer, "exceeds the maximum size") {
+				t.Errorf("%s: %s", limits, answer)
+			}
+		}
+		s.Check(t, apptest.Call{Do: "PUT /application/settings", As: root, JSON: `{"repository_size_limit":3,"receive_max_input_size":3}`, Status: 200})
+		made := importedProject(t, s, alice, file, "path", "copy")
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /projects/%d/import", made), As: alice, Status: 200, Want: `{"import_status":"finished"}`})
 	})
 }

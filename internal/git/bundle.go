@@ -83,13 +83,18 @@ func (r Repo) bundleRefs(ctx context.Context, prefixes []string, keep func(ref s
 // maxUnbundled is the maximum number of refs in a bundle that Unbundle reads.
 const maxUnbundled = 200_000
 
+// BundleLimits are the limits of a bundle in bytes; 0 means no limit.
+type BundleLimits struct {
+	Pack   int64 // of all objects, as they are compressed
+	Object int64 // of each object
+}
+
 // Unbundle imports a bundle into a repository without branches. Its objects are
 // checked like those of a push; either everything is imported or nothing. It
 // returns ErrBundle for a file that is not a bundle, is incomplete, or contains
-// something that is refused, such as an object of more than maxObject bytes; 0
-// means no limit.
-func (r Repo) Unbundle(ctx context.Context, in io.Reader, maxObject int64) error {
-	return r.UnbundleRefs(ctx, in, maxObject, func(c *RefChange) string {
+// something that is refused, such as a pack or an object that exceeds a limit.
+func (r Repo) Unbundle(ctx context.Context, in io.Reader, limits BundleLimits) error {
+	return r.UnbundleRefs(ctx, in, limits, func(c *RefChange) string {
 		if !strings.HasPrefix(c.Ref, Heads) && !strings.HasPrefix(c.Ref, Tags) {
 			return "is no branch and no tag"
 		}
@@ -99,13 +104,13 @@ func (r Repo) Unbundle(ctx context.Context, in io.Reader, maxObject int64) error
 
 // UnbundleRefs is Unbundle for a bundle that may have other refs. refuse returns why a
 // ref is not taken, or an empty string.
-func (r Repo) UnbundleRefs(ctx context.Context, in io.Reader, maxObject int64, refuse func(*RefChange) string) error {
+func (r Repo) UnbundleRefs(ctx context.Context, in io.Reader, limits BundleLimits, refuse func(*RefChange) string) error {
 	buffered := bufio.NewReaderSize(in, 64<<10)
 	changes, err := readBundle(buffered, refuse)
 	if err != nil {
 		return err
 	}
-	p := &receiver{repo: r, o: PushOptions{MaxObject: maxObject}, out: &lockedWriter{w: io.Discard}, request: &request{changes: changes, capabilities: map[string]bool{"atomic": true}}}
+	p := &receiver{repo: r, o: PushOptions{MaxSize: limits.Pack, MaxObject: limits.Object}, out: &lockedWriter{w: io.Discard}, request: &request{changes: changes, capabilities: map[string]bool{"atomic": true}}}
 	push, err := p.receive(ctx, buffered)
 	failure, own := errors.AsType[*Error](err)
 	switch {

@@ -34,7 +34,7 @@ func TestBundle(t *testing.T) {
 	gittest.Run(t, t.TempDir(), "clone", "-q", file, "copy")
 
 	here := gittest.New(t)
-	if err := e.Repo(here.Path).Unbundle(t.Context(), strings.NewReader(good), 1<<20); err != nil {
+	if err := e.Repo(here.Path).Unbundle(t.Context(), strings.NewReader(good), BundleLimits{Object: 1 << 20}); err != nil {
 		t.Fatal(err)
 	}
 	here.Git("fsck", "--strict")
@@ -65,7 +65,7 @@ func TestBundle(t *testing.T) {
 		"an object that is not there": strings.Replace(good, tip+" refs", strings.Repeat("ab", 20)+" refs", 1),
 	} {
 		here := gittest.New(t)
-		if err := e.Repo(here.Path).Unbundle(t.Context(), strings.NewReader(bad), 1<<20); !errors.Is(err, ErrBundle) {
+		if err := e.Repo(here.Path).Unbundle(t.Context(), strings.NewReader(bad), BundleLimits{Object: 1 << 20}); !errors.Is(err, ErrBundle) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if refs := here.Git("for-each-ref"); refs != "" {

@@ -216,6 +216,20 @@ func (s *Service) occupied(ctx context.Context, p *project.Project) (int64, erro
 	return sizes[p.ID] + repository, err
 }
 
+// Room returns how many bytes the repository of a project can grow by; 0 means no
+// limit. TooLarge if it has reached its size limit. It checks no permissions.
+func (s *Service) Room(ctx context.Context, p *project.Project) (int64, error) {
+	l, err := s.limitsOf(ctx, p)
+	if err != nil || l.quota == 0 {
+		return 0, err
+	}
+	left := l.quota - l.occupied
+	if left <= 0 {
+		return 0, errs.TooLarge("The repository has reached its size limit of %d MB.", l.quota>>20)
+	}
+	return left, nil
+}
+
 // take counts an object, or refuses it if it exceeds a limit.
 func (l *limits) take(size int64) error {
 	if l.object > 0 && size > l.object {

@@ -252,10 +252,6 @@ func (s *Service) pull(ctx context.Context, m *Mirror, p *project.Project, remot
 	if _, err := s.change(ctx, by, project.RefTo(p.ID)); err != nil {
 		return errs.Invalid("The user who set up the mirror no longer has the Maintainer role. A maintainer must save the mirror again.").Because(err)
 	}
-	settings, err := s.Settings.Current(ctx)
-	if err != nil {
-		return err
-	}
 	branch, err := s.branchFilter(ctx, m)
 	if err != nil {
 		return err
@@ -271,7 +267,7 @@ func (s *Service) pull(ctx context.Context, m *Mirror, p *project.Project, remot
 		}
 	}
 	skipped, err := s.Repos.Pull(ctx, by, p, repo.Incoming{
-		Refs: refs, Head: theirs.Head, MaxSize: int64(settings.RepositoryMegabytes) << 20,
+		Refs: refs, Head: theirs.Head, MaxSize: func(ctx context.Context) (int64, error) { return s.LFS.Room(ctx, p) },
 		Pack: func(ctx context.Context, want, have []git.OID) (io.ReadCloser, error) {
 			return remote.Pack(ctx, theirs, want, have)
 		},

@@ -162,10 +162,6 @@ const (
 
 // take fetches the repository of a remote into a project.
 func (s *Service) take(ctx context.Context, by actor.Actor, p *project.Project, remote *gitremote.Remote, t *tracker) error {
-	settings, err := s.Settings.Current(ctx)
-	if err != nil {
-		return err
-	}
 	refs, err := remote.Refs(ctx)
 	if err != nil {
 		return err
@@ -175,7 +171,7 @@ func (s *Service) take(ctx context.Context, by actor.Actor, p *project.Project, 
 		return err
 	}
 	return s.Repos.Import(ctx, by, p, repo.Incoming{
-		Refs: refs.List, Head: refs.Head, MaxSize: int64(settings.RepositoryMegabytes) << 20,
+		Refs: refs.List, Head: refs.Head, MaxSize: func(ctx context.Context) (int64, error) { return s.LFS.Room(ctx, p) },
 		Pack: func(ctx context.Context, want, have []git.OID) (io.ReadCloser, error) {
 			pack, err := remote.Pack(ctx, refs, want, have)
 			if err != nil {

@@ -340,19 +340,23 @@ func (s *Service) FillAuxRepo(ctx context.Context, a *AuxRepo, branch string, bu
 }
 
 func (s *Service) fill(ctx context.Context, r git.Repo, branch string, bundle io.Reader) error {
-	return s.unbundle(ctx, r, branch, func(object int64) error { return r.Unbundle(ctx, bundle, object) })
+	return s.unbundle(ctx, r, branch, func(limits git.BundleLimits) error { return r.Unbundle(ctx, bundle, limits) })
 }
 
-// unbundle fills a repository from a bundle with read, whose argument is the maximum size of
-// an object, and sets its default branch, unless it is empty.
-func (s *Service) unbundle(ctx context.Context, r git.Repo, branch string, read func(object int64) error) error {
-	_, object, err := s.pushLimits(ctx)
+// unbundle fills a repository from a bundle with read, and sets its default branch, unless it
+// is empty. The pack must not exceed the limits of a push and of a repository.
+func (s *Service) unbundle(ctx context.Context, r git.Repo, branch string, read func(git.BundleLimits) error) error {
+	settings, err := s.Settings.Current(ctx)
 	if err != nil {
 		return err
 	}
-	err = read(object)
+	push, object, err := s.pushLimits(ctx)
+	if err != nil {
+		return err
+	}
+	err = read(git.BundleLimits{Pack: lower(push, int64(settings.RepositoryMegabytes)<<20), Object: object})
 	if errors.Is(err, git.ErrTooLarge) {
-		return errs.Invalid("the repository cannot be read: an object exceeds the maximum size").Because(err)
+		return errs.Invalid("the repository cannot be read: it or an object in it exceeds the maximum size").Because(err)
 	}
 	if errors.Is(err, git.ErrBundle) {
 		return errs.Invalid("the repository cannot be read: it is not a complete git bundle, or has refs or objects that cannot be imported").Because(err)

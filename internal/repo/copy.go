@@ -73,8 +73,8 @@ func (s *Service) FillProject(ctx context.Context, p *project.Project, branch st
 		return err
 	}
 	fresh := &project.Project{}
-	return s.unbundle(ctx, r, branch, func(object int64) error {
-		return r.UnbundleRefs(ctx, bundle, object, func(c *git.RefChange) string {
+	return s.unbundle(ctx, r, branch, func(limits git.BundleLimits) error {
+		return r.UnbundleRefs(ctx, bundle, limits, func(c *git.RefChange) string {
 			id, keeps := strings.CutPrefix(c.Ref, keepRefs)
 			switch {
 			case keeps && id != string(c.New):

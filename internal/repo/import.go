@@ -27,8 +27,9 @@ type Incoming struct {
 	// Check is called before the refs become visible. r contains the new objects. An error
 	// stops the import.
 	Check func(ctx context.Context, r git.Repo, changes []*git.RefChange) error
-	// MaxSize is the limit of the pack in bytes; 0 means no limit.
-	MaxSize int64
+	// MaxSize returns the limit of the pack in bytes; 0 means no limit. It is called if there
+	// is something to receive.
+	MaxSize func(ctx context.Context) (int64, error)
 }
 
 // noPipeline is the push option that skips pipelines.
@@ -68,9 +69,11 @@ func (s *Service) take(ctx context.Context, by actor.Actor, p *project.Project, 
 	if err != nil {
 		return err
 	}
-	if in.MaxSize > 0 && (most == 0 || in.MaxSize < most) {
-		most = in.MaxSize
+	room, err := in.MaxSize(ctx)
+	if err != nil {
+		return err
 	}
+	most = lower(most, room)
 	var want []git.OID
 	for _, c := range changes {
 		want = append(want, c.New)

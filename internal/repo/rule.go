@@ -74,6 +74,14 @@ func (s *Service) pushLimits(ctx context.Context) (push, object int64, err error
 	return int64(settings.MaxPushMegabytes) << 20, int64(settings.MaxObjectMegabytes) << 20, err
 }
 
+// lower returns the lower of two limits; 0 means no limit.
+func lower(a, b int64) int64 {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
 // refuseRef applies the rules that do not depend on the actor.
 func refuseRef(p *project.Project, c *git.RefChange) string {
 	branch, isBranch := strings.CutPrefix(c.Ref, git.Heads)

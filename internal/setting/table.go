@@ -185,7 +185,7 @@ func (s *Settings) Table() []Section {
 				Doc: "Whether Maintainers of projects can set up repository mirrors. If disabled, only administrators can."},
 			{Name: "repository_size_limit", Value: &s.RepositoryMegabytes, Default: 0, Max: maxSize,
 				Label: "Size limit per repository (MB)", Hint: "Includes the LFS objects. 0 means no limit.",
-				Doc: "Maximum size in megabytes of a repository with its LFS objects, for pushes and LFS uploads; 0 means no limit. Direct LFS uploads that are not completed count for up to 6 hours."},
+				Doc: "Maximum size in megabytes of a repository with its LFS objects, for pushes, imports, pull mirrors and LFS uploads; 0 means no limit. Direct LFS uploads that are not completed count for up to 6 hours."},
 			{Name: "lfs_enabled", Value: &s.LFSEnabled, Default: true,
 				Label: "Git LFS enabled", Hint: "Projects can disable it.",
 				Doc: "Whether Git LFS is enabled on the instance."},

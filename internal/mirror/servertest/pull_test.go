@@ -1,6 +1,9 @@
 package servertest
 
 import (
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -225,4 +228,44 @@ func TestPullMirrorOverSSH(t *testing.T) {
 		finished(t, m.pull(t))
 		same(t, "over SSH", m.refs(t, "copy"), m.refs(t, "source"))
 	}, apptest.SSH)
+}
+
+// TestPullMirrorSize checks that a pull mirror does not make a repository exceed its
+// size limit.
+func TestPullMirrorSize(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		m := newMirrorTester(t, s)
+		m.target(t, "copy")
+		limit := func(megabytes int) {
+			t.Helper()
+			m.Check(t, apptest.Call{Do: "PUT /application/settings", As: apptest.RootToken, Status: 200, JSON: fmt.Sprintf(`{"repository_size_limit":%d}`, megabytes)})
+		}
+		grow := func(name string) {
+			t.Helper()
+			content := make([]byte, 800<<10)
+			_, _ = rand.Read(content) // never fails
+			limit(0)
+			m.Check(t, apptest.Call{Do: "POST " + source + "/repository/files/" + name, As: m.alice, Status: 201,
+				JSON: fmt.Sprintf(`{"branch":"main","commit_message":"grow","encoding":"base64","content":%q}`, base64.StdEncoding.EncodeToString(content))})
+			if err := s.Queue.Idle(t.Context()); err != nil { // sizes are measured
+				t.Fatal(err)
+			}
+			limit(1)
+		}
+		grow("one")
+		m.set(t, url.Values{"enabled": {"true"}, "url": {m.sourceURL()}, "auth_user": {"alice"}, "auth_password": {m.alice}})
+		finished(t, m.pulled(t, mirrorState{}))
+		grow("two")
+		failed(t, m.pull(t), "exceeds the maximum size")
+		limit(0)
+		finished(t, m.pull(t))
+		if err := s.Queue.Idle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		limit(1)
+		finished(t, m.pull(t)) // there is nothing to receive
+		grow("three")
+		failed(t, m.pull(t), "The repository has reached its size limit of 1 MB.")
+	})
 }
