@@ -349,6 +349,49 @@ func checkFileImport(t *testing.T, s *apptest.Server, by importers) {
 	})
 }
 
+// TestExportsOfRoles exports a project as an administrator and as a Maintainer, in turns:
+// the file of the one does not replace that of the other.
+func TestExportsOfRoles(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		made(t, s, alice, "POST /projects", `{"name":"p"}`)
+		s.Check(t, apptest.Call{Do: "POST /projects/alice%2Fp/issues", As: alice, JSON: `{"title":"one"}`, Status: 201})
+		addresses := func(file []byte) bool {
+			t.Helper()
+			for _, text := range entries(t, file) {
+				if strings.Contains(text, "email_sha256") {
+					return true
+				}
+			}
+			return false
+		}
+		for range 2 {
+			for _, as := range []string{alice, apptest.RootToken} {
+				if has := addresses(exportedProject(t, s, as, "alice/p")); has != (as == apptest.RootToken) {
+					t.Errorf("the file of %.5s has addresses: %t", as, has)
+				}
+				for _, other := range []string{alice, apptest.RootToken} {
+					if as == alice && other != alice {
+						continue // that of root may not be there yet
+					}
+					file := s.Check(t, apptest.Call{Do: "GET /projects/alice%2Fp/export/download", As: other, Status: 200}).Body
+					if has := addresses(file); has != (other == apptest.RootToken) {
+						t.Errorf("after an export of %.5s, the file of %.5s has addresses: %t", as, other, has)
+					}
+				}
+			}
+		}
+		exportedProject(t, s, alice, "alice/p")
+		if file := s.Check(t, apptest.Call{Do: "GET /projects/alice%2Fp/export/download", As: apptest.RootToken, Status: 200}).Body; !addresses(file) {
+			t.Error("the file of an administrator was replaced by one without addresses")
+		}
+		if n := rows(t, s, `SELECT count(DISTINCT expires_at) FROM project_exports`); n < 2 {
+			t.Errorf("older files have not expired: %d", n)
+		}
+	})
+}
+
 // TestImportedRulesAreNotWider checks that what only a group may do on a protected branch
 // is for no one in the copy, which does not have the group.
 func TestImportedRulesAreNotWider(t *testing.T) {

@@ -87,8 +87,8 @@ func (s *Service) StartExport(ctx context.Context, by actor.Actor, ref project.R
 	})
 }
 
-// startExport adds an export, unless there is a current one that the actor may
-// download; Conflict if the file is also to be sent somewhere.
+// startExport adds an export, unless there is a current one of the same kind, with or
+// without addresses; Conflict if the file is also to be sent somewhere.
 func (s *Service) startExport(ctx context.Context, by actor.Actor, e *Export, to *Upload, table string, event audit.Event) (*Export, error) {
 	e.UserID, e.State, e.CreatedAt, e.addresses = &by.ID, Queued, s.Now(), by.Admin
 	found := e
@@ -100,7 +100,8 @@ func (s *Service) startExport(ctx context.Context, by actor.Actor, e *Export, to
 		if err != nil {
 			return err
 		}
-		if list = visible(list, by); len(list) > 0 && list[0].Going() {
+		list = slices.DeleteFunc(list, func(other *Export) bool { return other.addresses != e.addresses })
+		if len(list) > 0 && list[0].Going() {
 			if found = list[0]; to != nil {
 				return errs.Conflict("An export is under way. Upload its file when it has ended, or start another export then.")
 			}
@@ -126,7 +127,8 @@ func (s *Service) startExport(ctx context.Context, by actor.Actor, e *Export, to
 	return found, nil
 }
 
-// Exports are the latest exports of a group or project.
+// Exports are the latest exports of a group or project. For administrators, an export with
+// addresses comes before newer ones without them.
 type Exports struct {
 	Group   *project.Namespace
 	Project *project.Project
@@ -134,9 +136,19 @@ type Exports struct {
 	Ready   *Export // the newest that can be downloaded; nil for none
 }
 
-// visible removes the exports that an actor may not download.
+// visible removes the exports that an actor may not download. Those with addresses come
+// first.
 func visible(list []*Export, by actor.Actor) []*Export {
-	return slices.DeleteFunc(list, func(e *Export) bool { return e.addresses && !by.Admin })
+	var with, without []*Export
+	for _, e := range list {
+		switch {
+		case !e.addresses:
+			without = append(without, e)
+		case by.Admin:
+			with = append(with, e)
+		}
+	}
+	return append(with, without...)
 }
 
 // Exports returns the latest exports of a group, for Owners. Only administrators see

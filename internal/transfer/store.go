@@ -111,10 +111,12 @@ func endExport(ctx context.Context, q db.Q, e *Export) error {
 		string(e.State), e.Done, e.Total, e.Size, e.Error, e.FinishedAt, e.ExpiresAt, e.ID)
 }
 
-// outdateExports marks exports whose files are replaced by a newer one.
+// outdateExports marks exports whose files are replaced by a newer one. A file without
+// addresses does not replace one with them, nor the other way round: not all users who may
+// download the one may download the other.
 func outdateExports(ctx context.Context, q db.Q, by *Export, now time.Time) error {
 	t := tablesOf(by.Project)
-	_, err := q.ExecContext(ctx, `UPDATE `+t.exports+` SET expires_at = ? WHERE `+t.owner+` = ? AND id < ? AND expires_at > ?`, now, by.OwnerID, by.ID, now)
+	_, err := q.ExecContext(ctx, `UPDATE `+t.exports+` SET expires_at = ? WHERE `+t.owner+` = ? AND addresses = ? AND id < ? AND expires_at > ?`, now, by.OwnerID, by.addresses, by.ID, now)
 	return err
 }
 
