@@ -60,10 +60,14 @@ func (s *Service) BundleProject(ctx context.Context, p *project.Project, w io.Wr
 
 // FillProject replaces the repository of a draft of a project with that of a git
 // bundle, without events. branch becomes the default branch, unless it is empty.
-// Invalid if the file is not a complete bundle, or has refs that no export has.
+// NotFound if the project is not a draft; Invalid if the file is not a complete bundle, or has
+// refs that no export has.
 func (s *Service) FillProject(ctx context.Context, p *project.Project, branch string, bundle io.Reader) error {
 	r, err := s.open(p.Storage, p.ID)
 	if err != nil {
+		return err
+	}
+	if _, err := s.Projects.DraftProject(ctx, s.DB, p.ID); err != nil { // another attempt may have finished
 		return err
 	}
 	if err := Discard(ctx, r); err != nil { // from an attempt that was interrupted

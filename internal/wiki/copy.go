@@ -64,8 +64,8 @@ func (s *Service) bundle(ctx context.Context, projectID, groupID *int64, w io.Wr
 	return ok, nil
 }
 
-// Fill adds the wiki of a git bundle to a group or project that is being created. Invalid
-// if the file is not a bundle.
+// Fill adds the wiki of a git bundle to a group or project that is being created. NotFound
+// if the project is not being created any more; Invalid if the file is not a bundle.
 func (s *Service) Fill(ctx context.Context, d *project.Draft, branch string, bundle io.Reader) error {
 	var projectID, groupID *int64
 	if d.Project {
@@ -80,6 +80,11 @@ func (s *Service) Fill(ctx context.Context, d *project.Draft, branch string, bun
 	r, err := s.Repos.OpenAuxRepo(a)
 	if err != nil {
 		return err
+	}
+	if d.Project {
+		if _, err := s.Repos.Projects.DraftProject(ctx, s.Repos.DB, d.ID); err != nil { // another attempt may have finished
+			return err
+		}
 	}
 	if err := repo.Discard(ctx, r); err != nil { // from an attempt that was interrupted
 		return fmt.Errorf("remove a wiki: %w", err)

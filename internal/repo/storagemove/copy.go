@@ -17,7 +17,7 @@ func (m *Service) copy(ctx context.Context, mv *Move, p repo.Located) error {
 	if err != nil {
 		return err
 	}
-	if err := repo.Discard(ctx, to); err != nil { // from a previous attempt
+	if err := m.discard(ctx, mv, location{mv.Destination, p.Path}); err != nil { // from a previous attempt
 		return err
 	}
 	began := m.Repos.Now()

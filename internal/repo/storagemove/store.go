@@ -47,9 +47,14 @@ func saveMove(ctx context.Context, q db.Q, m *Move, was State, run string) error
 		m.Source, string(m.State), m.Error, m.run, m.tries, string(left), m.UpdatedAt, m.StartedAt, m.EndedAt, m.ID, string(was), run)
 }
 
+// touchMove updates the time of a move; ErrNoRows if another run has taken it over.
 func touchMove(ctx context.Context, q db.Q, id int64, run string, at time.Time) error {
-	_, err := q.ExecContext(ctx, `UPDATE storage_moves SET updated_at = ? WHERE id = ? AND run = ?`, at, id, run)
-	return err
+	return db.ExecOne(ctx, q, `UPDATE storage_moves SET updated_at = ? WHERE id = ? AND run = ?`, at, id, run)
+}
+
+// ownsMove returns ErrNoRows if the state or the run of a move has changed.
+func ownsMove(ctx context.Context, q db.Q, m *Move) error {
+	return q.QueryRowContext(ctx, `SELECT 1 FROM storage_moves WHERE id = ? AND state = ? AND run = ?`, m.ID, string(m.State), m.run).Scan(new(int64))
 }
 
 // moveOwner has the table and columns of the owners of a kind.

@@ -276,8 +276,13 @@ func (m *Service) await(ctx context.Context, mv *Move) (bool, error) {
 
 // carry copies the repositories, verifies the copies, and switches to them. An empty wiki
 // that was created in the meantime is copied too.
-func (m *Service) carry(ctx context.Context, mv *Move) error {
-	defer m.beat(ctx, mv)()
+func (m *Service) carry(ctx context.Context, mv *Move) (err error) {
+	ctx, stop := m.beat(ctx, mv)
+	defer func() {
+		if stop(); errors.Is(context.Cause(ctx), errNotMine) {
+			err = errNotMine
+		}
+	}()
 	copied := map[location]bool{}
 	for {
 		list, err := m.Repos.Located(ctx, m.Repos.DB, mv.owner())
@@ -320,7 +325,11 @@ func (m *Service) fail(ctx context.Context, mv *Move, cause error) error {
 		return err
 	}
 	if mv.State == Started { // nothing else removes the copies
-		cause = errors.Join(cause, m.removeCopies(ctx, mv, now))
+		left := m.removeCopies(ctx, mv, now)
+		if errors.Is(left, errNotMine) {
+			return nil
+		}
+		cause = errors.Join(cause, left)
 	}
 	closed := mv.State == Scheduled || mv.State == Started
 	mv.Error, mv.left = cause.Error(), nil
@@ -334,7 +343,7 @@ func (m *Service) fail(ctx context.Context, mv *Move, cause error) error {
 }
 
 // removeCopies removes the copies of a move, except directories that are in
-// use.
+// use. errNotMine.
 func (m *Service) removeCopies(ctx context.Context, mv *Move, now []repo.Located) error {
 	made := slices.Clone(mv.left)
 	for _, p := range now { // including those that were added since
@@ -344,20 +353,47 @@ func (m *Service) removeCopies(ctx context.Context, mv *Move, now []repo.Located
 	}
 	var faults []error
 	for _, one := range made {
-		root, ok := m.Repos.Storages[one.Storage]
-		if !ok || slices.ContainsFunc(now, func(p repo.Located) bool { return p.Path == one.Path && sameDir(m.Repos.Storages[p.Storage], root) }) {
+		if _, ok := m.Repos.Storages[one.Storage]; !ok {
 			continue
 		}
-		if err := repo.Discard(ctx, m.Repos.Git.Repo(filepath.Join(root, one.Path))); !errors.Is(err, syscall.ENOTDIR) { // ENOTDIR: there cannot be a copy
+		err := m.discard(ctx, mv, one)
+		if errors.Is(err, errNotMine) {
+			return err
+		}
+		if !errors.Is(err, errInUse) && !errors.Is(err, syscall.ENOTDIR) { // ENOTDIR: there cannot be a copy
 			faults = append(faults, err)
 		}
 	}
 	return errors.Join(faults...)
 }
 
-// beat updates the time of a move in progress regularly, until stop is called.
-func (m *Service) beat(ctx context.Context, mv *Move) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
+// errInUse means that a directory is that of a repository, not of a copy.
+var errInUse = errors.New("the repository is in this directory")
+
+// discard removes a copy that the move has made. The database is read immediately before:
+// if this process was stalled for long, another one may have completed the move, and the copy
+// is the repository now. errNotMine; errInUse.
+func (m *Service) discard(ctx context.Context, mv *Move, made location) error {
+	root := m.Repos.Storages[made.Storage]
+	list, err := m.Repos.Located(ctx, m.Repos.DB, mv.owner())
+	if err != nil && !errs.Is(err, errs.KindNotFound) { // the repositories of a deleted owner are removed
+		return err
+	}
+	if slices.ContainsFunc(list, func(p repo.Located) bool { return p.Path == made.Path && sameDir(m.Repos.Storages[p.Storage], root) }) {
+		return errInUse
+	}
+	if err := ownsMove(ctx, m.Repos.DB, mv); errors.Is(err, db.ErrNoRows) {
+		return errNotMine
+	} else if err != nil {
+		return err
+	}
+	return repo.Discard(ctx, m.Repos.Git.Repo(filepath.Join(root, made.Path)))
+}
+
+// beat updates the time of a move in progress regularly, until stop is called. It cancels the
+// returned context with errNotMine when another process has taken over the move.
+func (m *Service) beat(ctx context.Context, mv *Move) (_ context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
 	id, run := mv.ID, mv.run
 	go func() {
 		pause := time.NewTicker(moveBeat)
@@ -367,11 +403,14 @@ func (m *Service) beat(ctx context.Context, mv *Move) (stop func()) {
 			case <-ctx.Done():
 				return
 			case <-pause.C:
-				if err := touchMove(ctx, m.Repos.DB, id, run, m.Repos.Now()); err != nil && ctx.Err() == nil {
+				err := touchMove(ctx, m.Repos.DB, id, run, m.Repos.Now())
+				if errors.Is(err, db.ErrNoRows) {
+					cancel(errNotMine)
+				} else if err != nil && ctx.Err() == nil {
 					m.Log.WarnContext(ctx, "a storage move cannot record its progress", "move", id, "error", err)
 				}
 			}
 		}
 	}()
-	return cancel
+	return ctx, func() { cancel(nil) }
 }
