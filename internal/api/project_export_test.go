@@ -392,6 +392,47 @@ func TestExportsOfRoles(t *testing.T) {
 	})
 }
 
+// TestImportsAreLimited starts as many imports of files as a user may have waiting.
+func TestImportsAreLimited(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		_, bob := s.User(t, "bob")
+		if err := s.Queue.Stop(t.Context()); err != nil { // they stay pending
+			t.Fatal(err)
+		}
+		file := []byte("not read")
+		remote := func(as, path string, status int) apptest.Answer {
+			t.Helper()
+			return s.Check(t, apptest.Call{Do: "POST /projects/remote-import", As: as, JSON: `{"path":"` + path + `","url":"https://files.example.org/a.tar.gz"}`, Status: status})
+		}
+		for n := range 5 {
+			if a := sendProject(t, s, alice, file, "path", fmt.Sprintf("file-%d", n)); a.Status != 201 {
+				t.Fatalf("status %d: %s", a.Status, a.Body)
+			}
+		}
+		for n := range 3 {
+			remote(alice, fmt.Sprintf("remote-%d", n), 201)
+		}
+		for n := range 2 {
+			if a := sendImport(t, s, alice, file, "name", "g", "path", fmt.Sprintf("g-%d", n)); a.Status != 202 {
+				t.Fatalf("status %d: %s", a.Status, a.Body)
+			}
+		}
+		for what, a := range map[string]apptest.Answer{
+			"a project": sendProject(t, s, alice, file, "path", "more"), "a URL": remote(alice, "more", 400), "a group": sendImport(t, s, alice, file, "name", "more", "path", "more"),
+		} {
+			if a.Status != 400 || !strings.Contains(string(a.Body), "10 of your imports are under way") {
+				t.Errorf("%s: status %d: %s", what, a.Status, a.Body)
+			}
+		}
+		s.Check(t, apptest.Call{Name: "nothing is left of it", Do: "POST /projects", As: alice, JSON: `{"name":"more"}`, Status: 201})
+		if a := sendProject(t, s, bob, file, "path", "other"); a.Status != 201 {
+			t.Errorf("another user: status %d: %s", a.Status, a.Body)
+		}
+	})
+}
+
 // TestImportedRulesAreNotWider checks that what only a group may do on a protected branch
 // is for no one in the copy, which does not have the group.
 func TestImportedRulesAreNotWider(t *testing.T) {

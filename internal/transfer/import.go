@@ -122,7 +122,13 @@ func (s *Service) receive(ctx context.Context, by actor.Actor, i *Import, given 
 	i.UserID, i.State, i.CreatedAt, i.Total, i.file = &by.ID, Uploading, s.Now(), 2*given, "transfer/imports/"+secret.Token("")+".tar.gz"
 	// The row is committed before the file is stored, so that the file of an
 	// interrupted upload is found and removed.
-	if err := insertImport(ctx, s.DB, i); err != nil {
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := insertImport(ctx, tx, i); err != nil {
+			return err
+		}
+		return admit(ctx, tx, by)
+	})
+	if err != nil {
 		return fmt.Errorf("add import: %w", err)
 	}
 	within := archive.Bounded(file, func(read int64) error {
@@ -165,6 +171,26 @@ func tooLarge(most int64) error { return errs.TooLarge("The file has more than %
 func (s *Service) Import(ctx context.Context, by actor.Actor, id int64) (*Import, error) {
 	return s.imported(ctx, by, func() (*Import, error) { return findImport(ctx, s.DB, false, id) })
 }
+// maxFiles is the maximum number of pending and running imports of files of a user. Those of
+// bulk imports, which have their own limit, are not counted.
+const maxFiles = 10
+
+// admit returns Invalid if the user has more imports of files than allowed, including the
+// one that the transaction has added.
+func admit(ctx context.Context, tx *db.Tx, by actor.Actor) error {
+	if err := tx.Lock(ctx, "users", by.ID); err != nil {
+		return err
+	}
+	n, err := countFiles(ctx, tx, by.ID)
+	if err != nil {
+		return err
+	}
+	if n > maxFiles {
+		return errs.Invalid("%d of your imports are under way. Wait until one of them ends, or cancel it.", n-1)
+	}
+	return nil
+}
+
 
 func (s *Service) imported(ctx context.Context, by actor.Actor, find func() (*Import, error)) (*Import, error) {
 	if err := by.RequireUser(); err != nil {

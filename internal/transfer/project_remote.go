@@ -130,6 +130,9 @@ func (s *Service) StartRemoteImport(ctx context.Context, by actor.Actor, n NewPr
 		if p, err = s.beginProjectImport(ctx, tx, by, i, to, message); err != nil {
 			return err
 		}
+		if err := admit(ctx, tx, by); err != nil {
+			return err
+		}
 		return s.Queue.Add(ctx, tx, RemoteImportWork{i.ID}, queue.In(remoteLane), queue.Tries(maxTries+1))
 	})
 	if err != nil {

@@ -75,6 +75,17 @@ func countQueued(ctx context.Context, q db.Q, table string, userID int64) (n int
 	return n, err
 }
 
+// countFiles returns the number of pending and running imports of files of a user, without
+// those of bulk imports.
+func countFiles(ctx context.Context, q db.Q, userID int64) (n int, err error) {
+	of := func(project bool) string {
+		return `(SELECT count(*) FROM ` + tablesOf(project).imports + ` i WHERE i.user_id = ? AND i.state IN ('uploading', 'queued', 'started')
+			AND NOT EXISTS (SELECT 1 FROM bulk_import_entities e WHERE e.kind = '` + kindOf(project) + `' AND e.import_id = i.id))`
+	}
+	err = q.QueryRowContext(ctx, `SELECT `+of(false)+` + `+of(true), userID, userID).Scan(&n)
+	return n, err
+}
+
 func insertExport(ctx context.Context, q db.Q, e *Export) error {
 	if e.Project {
 		return q.QueryRowContext(ctx, `INSERT INTO project_exports (project_id, user_id, state, addresses, description, created_at) VALUES (?, ?, ?, ?, ?, ?) RETURNING id`,
