@@ -64,6 +64,8 @@ type Entity struct {
 	UpdatedAt  time.Time
 
 	tries  int64
+	run    int64  // the number of the current or last run
+	stored int64  // the run that has stored the last complete step
 	fileID *int64 // the import of the export file that was made from it
 }
 

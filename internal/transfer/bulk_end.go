@@ -12,15 +12,22 @@ import (
 	"svc/internal/transfer/remote"
 )
 
-// failEntity ends an entity without a group or project.
+// failEntity ends an entity without a group or project, unless another run has taken it
+// over.
 func (s *Service) failEntity(ctx context.Context, e *Entity, why string) error {
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := tx.Lock(ctx, "bulk_imports", e.ImportID); err != nil {
 			return err
 		}
+		if err := lastRun(ctx, tx, e); err != nil {
+			return err
+		}
 		e.State = Failed
 		return s.endEntity(ctx, tx, e, []*Failure{{Relation: kindOf(e.Project), Title: e.SourcePath, Path: "/" + e.SourcePath, Message: why, CreatedAt: s.Now()}}, 1)
 	})
+	if isNoRows(err) {
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("give up entity %d: %w", e.ID, err)
 	}

@@ -20,7 +20,7 @@ import (
 // handOver makes an export file from the parts of an entity, and starts its import
 // as the user who started the bulk import.
 func (s *Service) handOver(ctx context.Context, e *Entity, by actor.Actor, c *checkpoint) error {
-	i := &Import{Project: e.Project, UserID: &by.ID, Name: c.State.Name, Path: e.Slug, State: Queued, CreatedAt: s.Now(), file: partsAt(e.ID) + "export.tar.gz"}
+	i := &Import{Project: e.Project, UserID: &by.ID, Name: c.State.Name, Path: e.Slug, State: Queued, CreatedAt: s.Now(), file: fmt.Sprintf("%s%d/export.tar.gz", partsAt(e.ID), e.run)}
 	var err error
 	if i.ParentID, err = s.destination(ctx, by, e.Project, e.Namespace); err != nil {
 		return err

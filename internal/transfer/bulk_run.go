@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -54,6 +55,11 @@ func (s *Service) RunBulkImport(ctx context.Context, w BulkImportWork) error {
 		return fmt.Errorf("start entity %d: %w", e.ID, err)
 	}
 	err = s.fetchEntity(ctx, e)
+	if err != nil {
+		if err := rememberFiles(context.WithoutCancel(ctx), s.DB, e.ID); err != nil {
+			return fmt.Errorf("entity %d: %w", e.ID, err)
+		}
+	}
 	var failure *remote.Failure
 	switch {
 	case err == nil, errors.Is(err, errCanceled):
@@ -99,8 +105,13 @@ type storedPart struct {
 // partsAt returns the prefix of the keys of the parts of an entity.
 func partsAt(entityID int64) string { return fmt.Sprintf("transfer/bulk_imports/%d/", entityID) }
 
-func checkpointKey(entityID, steps int64) string {
-	return fmt.Sprintf("%scheckpoint-%d.json", partsAt(entityID), steps)
+// checkpointKey returns the key of the checkpoint that a run has stored. Older releases
+// store it without the run, which is 0 then.
+func checkpointKey(e *Entity, run int64) string {
+	if run == 0 {
+		return fmt.Sprintf("%scheckpoint-%d.json", partsAt(e.ID), e.Steps)
+	}
+	return fmt.Sprintf("%s%d/checkpoint-%d.json", partsAt(e.ID), run, e.Steps)
 }
 
 func (s *Service) loadCheckpoint(ctx context.Context, e *Entity) (*checkpoint, error) {
@@ -108,7 +119,7 @@ func (s *Service) loadCheckpoint(ctx context.Context, e *Entity) (*checkpoint, e
 	if e.Steps == 0 {
 		return c, nil
 	}
-	file, err := s.Blobs.Get(ctx, checkpointKey(e.ID, e.Steps))
+	file, err := s.Blobs.Get(ctx, checkpointKey(e, e.stored))
 	if errs.Is(err, errs.KindNotFound) {
 		return nil, errs.Invalid("The stored parts of the import were deleted. Start it again.").Because(err)
 	}
@@ -127,8 +138,31 @@ func (s *Service) saveCheckpoint(ctx context.Context, e *Entity, c *checkpoint) 
 	if err != nil {
 		return err
 	}
-	_, err = s.Blobs.Put(ctx, checkpointKey(e.ID, e.Steps), strings.NewReader(string(text)), blob.Options{ContentType: "application/json", Size: int64(len(text))})
+	_, err = s.Blobs.Put(ctx, checkpointKey(e, e.run), strings.NewReader(string(text)), blob.Options{ContentType: "application/json", Size: int64(len(text))})
 	return err
+}
+
+// dropLeftovers removes what earlier runs have stored and no complete step has. They cannot
+// complete one any more. What later runs have stored is kept: this one may have stalled.
+func (s *Service) dropLeftovers(ctx context.Context, e *Entity, c *checkpoint) error {
+	keep := map[string]bool{checkpointKey(e, e.stored): true}
+	for _, p := range c.Parts {
+		keep[p.Key] = true
+	}
+	for object, err := range s.Blobs.List(ctx, partsAt(e.ID)) {
+		if err != nil {
+			return err
+		}
+		dir, _, _ := strings.Cut(strings.TrimPrefix(object.Key, partsAt(e.ID)), "/")
+		run, _ := strconv.ParseInt(dir, 10, 64) // 0 for a key of an older release
+		if keep[object.Key] || run >= e.run {
+			continue
+		}
+		if err := s.Blobs.Delete(ctx, object.Key); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // fetchEntity reads the remaining steps of an entity, and starts the import of the
@@ -155,9 +189,12 @@ func (s *Service) fetchEntity(ctx context.Context, e *Entity) error {
 	if err != nil {
 		return err
 	}
+	if err := s.dropLeftovers(ctx, e, c); err != nil {
+		return fmt.Errorf("remove the parts of interrupted runs: %w", err)
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer s.watch(ctx, e.ID, cancel)()
+	defer watch(ctx, func() error { return entityGoing(ctx, s.DB, e) }, cancel)()
 	f := &fetching{Service: s, e: e, c: c}
 	r := &remote.Reader{
 		Client: client, State: c.State, Members: e.Members, Digests: by.Admin, Skip: f.skip,
@@ -176,11 +213,16 @@ func (s *Service) fetchEntity(ctx context.Context, e *Entity) error {
 			return err
 		}
 	}
-	return s.handOver(ctx, e, by, c)
+	err = s.handOver(ctx, e, by, c)
+	if err != nil && errors.Is(context.Cause(ctx), errCanceled) {
+		return errCanceled
+	}
+	return err
 }
 
-// watch ends the context when the entity is canceled.
-func (s *Service) watch(ctx context.Context, id int64, cancel context.CancelCauseFunc) (stop func()) {
+// watch cancels a context when going returns ErrNoRows: what is read was canceled, or taken
+// over by another run.
+func watch(ctx context.Context, going func() error, cancel context.CancelCauseFunc) (stop func()) {
 	ctx, done := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
@@ -193,7 +235,7 @@ func (s *Service) watch(ctx context.Context, id int64, cancel context.CancelCaus
 				return
 			case <-tick.C:
 			}
-			if err := entityGoing(ctx, s.DB, id); isNoRows(err) {
+			if isNoRows(going()) {
 				cancel(errCanceled)
 			}
 		}
@@ -260,6 +302,6 @@ func (f *fetching) step(ctx context.Context, step remote.Step) error {
 	if isNoRows(err) {
 		return errCanceled
 	}
-	e.tries = 0
+	e.tries, e.stored = 0, e.run
 	return err
 }

@@ -62,9 +62,10 @@ func (s *spool) Next() {
 	s.group++
 }
 
-// key returns the key of an object of the step.
+// key returns the key of an object of the step. It has the run, so that a run that was
+// taken over does not replace what the next one has stored.
 func (s *spool) key(name string) string {
-	return fmt.Sprintf("%s%d-%s/%d-%s", partsAt(s.e.ID), s.e.Steps, s.e.Phase, s.group, name)
+	return fmt.Sprintf("%s%d/%d-%s/%d-%s", partsAt(s.e.ID), s.e.run, s.e.Steps, s.e.Phase, s.group, name)
 }
 
 // Row implements remote.Output. A row that is not allowed in export files is

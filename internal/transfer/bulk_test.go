@@ -29,6 +29,14 @@ type proxy struct {
 	count atomic.Int64
 	at    atomic.Int64 // the request before which do is called
 	do    atomic.Pointer[func()]
+	stop  atomic.Pointer[stop]
+}
+
+// stop is a request that waits.
+type stop struct {
+	end     string // of its path
+	reached chan struct{}
+	goes    chan struct{}
 }
 
 func newProxy(t testing.TB, s *apptest.Server) *proxy {
@@ -38,6 +46,10 @@ func newProxy(t testing.TB, s *apptest.Server) *proxy {
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if p.count.Add(1) == p.at.Load() {
 			(*p.do.Load())()
+		}
+		if at := p.stop.Load(); at != nil && strings.HasSuffix(r.URL.Path, at.end) && p.stop.CompareAndSwap(at, nil) {
+			close(at.reached)
+			<-at.goes
 		}
 		forward.ServeHTTP(w, r)
 	}))
@@ -192,6 +204,53 @@ func TestBulkInterrupted(t *testing.T) {
 		failures := must(st.Transfer.BulkEntityFailures(ctx, st.by, b.ID, e.ID, db.Paging{Limit: 10}))(t).Items
 		if now = st.lookEntity(e); now.State != transfer.Failed || len(failures) != 1 || !strings.Contains(failures[0].Message, "HTTP 404") {
 			t.Errorf("a missing project is %+v, %+v", now, failures)
+		}
+	})
+}
+
+// TestBulkTakenOver has a run of an import stall in a step, as if its node were suspended,
+// while another run takes the import over. Neither what the first one stores later nor its
+// failure changes the import.
+func TestBulkTakenOver(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		st, ctx := newFixture(t, s), t.Context()
+		st.buildProject("from", 3)
+		s.Check(t, apptest.Call{Do: "PUT /application/settings", As: apptest.RootToken, Status: 200, JSON: `{"allow_local_requests_from_web_hooks_and_services":true}`})
+		source := newProxy(t, s)
+		_, e := st.bulk(source, "alice/from", "copy")
+		// run starts a run and waits until it stops at a request.
+		run := func(end string) (goes chan struct{}, ended chan error) {
+			t.Helper()
+			at := &stop{end, make(chan struct{}), make(chan struct{})}
+			source.stop.Store(at)
+			ended = make(chan error, 1)
+			go func() { ended <- s.Transfer.RunBulkImport(ctx, transfer.BulkImportWork{EntityID: e.ID}) }()
+			select {
+			case <-at.reached:
+			case err := <-ended:
+				t.Fatalf("the run ended before %s: %v", end, err)
+			}
+			return at.goes, ended
+		}
+		first, firstEnded := run("/issues")
+		second, secondEnded := run("/merge_requests")
+		s.Check(t, apptest.Call{Do: "PUT /projects/alice%2Ffrom/issues/1", As: apptest.RootToken, JSON: `{"title":"Changed"}`, Status: 200})
+		close(first)
+		must(0, <-firstEnded)(t)
+		if now := st.lookEntity(e); now.State != transfer.Started || now.Phase != "merge_requests" {
+			t.Errorf("after the first run it is %+v", now)
+		}
+		close(second)
+		must(0, <-secondEnded)(t)
+		st.takeFile()
+		if now := st.lookEntity(e); now.State != transfer.Finished {
+			t.Fatalf("in the end it is %+v", now)
+		}
+		s.Check(t, apptest.Call{Do: "GET /projects/alice%2Fcopy/issues/1", As: apptest.RootToken, Status: 200, Want: `{"title":"Issue 1 of many"}`})
+		for object, err := range s.Blobs.List(ctx, "transfer/bulk_imports/") {
+			must(0, err)(t)
+			t.Errorf("%s is left", object.Key)
 		}
 	})
 }

@@ -89,13 +89,13 @@ func countProgress(ctx context.Context, q db.Q, id int64) (over, all int, err er
 }
 
 const entityColumns = `e.id, e.bulk_import_id, e.parent_id, e.kind, e.source_path, e.slug, e.namespace, e.projects, e.members, e.state, e.phase, e.steps, e.total, e.tries,
-	e.import_id, e.namespace_id, e.project_id, e.failures, e.stats, e.created_at, e.updated_at`
+	e.runs, e.checkpoint_run, e.import_id, e.namespace_id, e.project_id, e.failures, e.stats, e.created_at, e.updated_at`
 
 func scanEntity(s db.Scanner) (*Entity, error) {
 	var e Entity
 	var kind, stats string
 	err := s.Scan(&e.ID, &e.ImportID, &e.ParentID, &kind, &e.SourcePath, &e.Slug, &e.Namespace, &e.Projects, &e.Members, (*string)(&e.State), &e.Phase, &e.Steps, &e.Total, &e.tries,
-		&e.fileID, &e.GroupID, &e.ProjectID, &e.Failures, &stats, db.Time(&e.CreatedAt), db.Time(&e.UpdatedAt))
+		&e.run, &e.stored, &e.fileID, &e.GroupID, &e.ProjectID, &e.Failures, &stats, db.Time(&e.CreatedAt), db.Time(&e.UpdatedAt))
 	if err != nil {
 		return nil, err
 	}
@@ -147,46 +147,55 @@ func insertEntity(ctx context.Context, q db.Q, e *Entity) error {
 		e.ImportID, e.ParentID, kindOf(e.Project), e.SourcePath, e.Slug, e.Namespace, e.Projects, e.Members, string(e.State), e.CreatedAt, e.UpdatedAt).Scan(&e.ID)
 }
 
-// startEntity records the start of an attempt. ErrNoRows for an entity that has
-// ended.
+// startEntity records the start of a run, which takes the entity over from earlier ones,
+// and reads which steps they have stored. ErrNoRows for an entity that has ended.
 func startEntity(ctx context.Context, q db.Q, e *Entity, now time.Time) error {
 	e.State = Started
-	return db.ExecOne(ctx, q, `
-		UPDATE bulk_import_entities SET state = 'started', tries = ?, files = TRUE, updated_at = ? WHERE id = ? AND state IN ('created', 'started') AND import_id IS NULL`, e.tries, now, e.ID)
+	return q.QueryRowContext(ctx, `
+		UPDATE bulk_import_entities SET state = 'started', tries = ?, runs = runs + 1, files = TRUE, updated_at = ? WHERE id = ? AND state IN ('created', 'started') AND import_id IS NULL
+		RETURNING runs, steps, checkpoint_run`, e.tries, now, e.ID).Scan(&e.run, &e.Steps, &e.stored)
 }
 
 // forgetTry records that an attempt was interrupted.
 func forgetTry(ctx context.Context, q db.Q, e *Entity) error {
-	_, err := q.ExecContext(ctx, `UPDATE bulk_import_entities SET tries = tries - 1 WHERE id = ? AND state = 'started' AND tries > 0`, e.ID)
+	_, err := q.ExecContext(ctx, `UPDATE bulk_import_entities SET tries = tries - 1 WHERE id = ? AND state = 'started' AND runs = ? AND tries > 0`, e.ID, e.run)
 	return err
 }
 
-// savePhase records the current step. ErrNoRows for an entity that has ended.
+// savePhase records the current step. ErrNoRows for an entity that has ended, or was taken
+// over by another run.
 func savePhase(ctx context.Context, q db.Q, e *Entity, now time.Time) error {
-	return db.ExecOne(ctx, q, `UPDATE bulk_import_entities SET phase = ?, total = ?, updated_at = ? WHERE id = ? AND state = 'started'`, e.Phase, e.Total, now, e.ID)
+	return db.ExecOne(ctx, q, `UPDATE bulk_import_entities SET phase = ?, total = ?, updated_at = ? WHERE id = ? AND state = 'started' AND runs = ?`, e.Phase, e.Total, now, e.ID, e.run)
 }
 
-// entityGoing returns ErrNoRows for an entity that has ended.
-func entityGoing(ctx context.Context, q db.Q, id int64) error {
-	return q.QueryRowContext(ctx, `SELECT 1 FROM bulk_import_entities WHERE id = ? AND state = 'started'`, id).Scan(new(int64))
+// entityGoing returns ErrNoRows for an entity that has ended, or was taken over by another
+// run.
+func entityGoing(ctx context.Context, q db.Q, e *Entity) error {
+	return q.QueryRowContext(ctx, `SELECT 1 FROM bulk_import_entities WHERE id = ? AND state = 'started' AND runs = ?`, e.ID, e.run).Scan(new(int64))
 }
 
-// saveStep records that a step is complete. ErrNoRows for an entity that has ended,
-// or whose step another run has completed.
+// lastRun returns ErrNoRows for an entity that was taken over by another run.
+func lastRun(ctx context.Context, q db.Q, e *Entity) error {
+	return q.QueryRowContext(ctx, `SELECT 1 FROM bulk_import_entities WHERE id = ? AND runs = ?`, e.ID, e.run).Scan(new(int64))
+}
+
+// saveStep records that the run has completed a step. ErrNoRows for an entity that has
+// ended, or was taken over by another run.
 func saveStep(ctx context.Context, q db.Q, e *Entity, now time.Time) error {
 	stats, err := json.Marshal(e.Stats)
 	if err != nil {
 		return err
 	}
-	return db.ExecOne(ctx, q, `UPDATE bulk_import_entities SET steps = ?, tries = 0, stats = ?, updated_at = ? WHERE id = ? AND state = 'started' AND steps = ?`,
-		e.Steps, string(stats), now, e.ID, e.Steps-1)
+	return db.ExecOne(ctx, q, `
+		UPDATE bulk_import_entities SET steps = ?, checkpoint_run = runs, tries = 0, stats = ?, updated_at = ? WHERE id = ? AND state = 'started' AND steps = ? AND runs = ?`,
+		e.Steps, string(stats), now, e.ID, e.Steps-1, e.run)
 }
 
 // saveFile records the import of the file of an entity. ErrNoRows for an entity that
-// has ended, or has one.
+// has ended or has one, or was taken over by another run.
 func saveFile(ctx context.Context, q db.Q, e *Entity, now time.Time) error {
-	return db.ExecOne(ctx, q, `UPDATE bulk_import_entities SET phase = ?, import_id = ?, updated_at = ? WHERE id = ? AND state = 'started' AND import_id IS NULL`,
-		importing, e.fileID, now, e.ID)
+	return db.ExecOne(ctx, q, `UPDATE bulk_import_entities SET phase = ?, import_id = ?, updated_at = ? WHERE id = ? AND state = 'started' AND import_id IS NULL AND runs = ?`,
+		importing, e.fileID, now, e.ID, e.run)
 }
 
 // endEntity ends an entity that has not ended.
@@ -257,6 +266,13 @@ func listFailures(ctx context.Context, d *db.DB, entityID int64, p db.Paging) (d
 func pastEntities(ctx context.Context, q db.Q, before time.Time) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `
 		SELECT id FROM bulk_import_entities WHERE files AND state IN ('finished', 'failed', 'canceled') AND updated_at < ? ORDER BY id LIMIT 100`, before)
+}
+
+// rememberFiles records that a run may have stored files, after those of its entity were
+// removed.
+func rememberFiles(ctx context.Context, q db.Q, entityID int64) error {
+	_, err := q.ExecContext(ctx, `UPDATE bulk_import_entities SET files = TRUE WHERE id = ? AND NOT files`, entityID)
+	return err
 }
 
 func forgetFiles(ctx context.Context, q db.Q, entityID int64) error {
