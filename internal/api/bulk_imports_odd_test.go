@@ -8,7 +8,9 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"svc/internal/app/apptest"
 	"svc/internal/waittest"
@@ -221,17 +223,23 @@ func TestBulkImportEndless(t *testing.T) {
 
 // TestBulkImportsShareWorkers starts as many imports of one user as there are
 // workers, from sources that do not respond or do not send LFS objects, and checks
-// that the import of another user does not wait for them.
+// that the import of another user does not wait for them. Export files do not wait for
+// LFS objects at all, and the connections of canceled imports are closed.
 func TestBulkImportsShareWorkers(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		_, alice := s.User(t, "alice")
 		_, bob := s.User(t, "bob")
+		_, carol := s.User(t, "carol")
 		allowImports(t, s)
+		s.Transfer.Limits.Stall = time.Hour
 		pointer, _ := putLFS(t, s, bob, "bob", "some large content")
 		s.Check(t, apptest.Call{Do: "POST /projects/bob%2Fsource/repository/files/a.bin", As: bob, Status: 201, JSON: `{"branch":"main","commit_message":"m","content":` + pointer + `}`})
 		over := make(chan struct{})
+		var open atomic.Int64
 		silent := func(_ http.ResponseWriter, r *http.Request) {
+			open.Add(1)
+			defer open.Add(-1)
 			select {
 			case <-over:
 			case <-r.Context().Done():
@@ -246,6 +254,17 @@ func TestBulkImportsShareWorkers(t *testing.T) {
 				entities = append(entities, map[string]any{"source_type": "project_entity", "source_full_path": from, "destination_slug": fmt.Sprintf("%s-%d", strings.ReplaceAll(from, "/", "-"), i), "destination_namespace": to})
 			}
 			return bulkImport(t, s, as, url, bob, entities...)
+		}
+		importing := func(as string, id int64) (n int) {
+			t.Helper()
+			var list []struct{ Phase string }
+			s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /bulk_imports/%d/entities", id), As: as, Status: 200}).JSON(t, &list)
+			for _, e := range list {
+				if e.Phase == "importing" {
+					n++
+				}
+			}
+			return n
 		}
 		started := func(id int64) (n int) {
 			t.Helper()
@@ -262,21 +281,23 @@ func TestBulkImportsShareWorkers(t *testing.T) {
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /bulk_imports/%d/cancel", stuck), As: alice, Status: 200, Want: `{"status":"canceled"}`})
 
 		stuck = start(alice, source, "bob/source", "alice", 6)
-		waittest.For(t, "the files of alice to be made", func() bool {
-			var list []struct{ Phase string }
-			s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /bulk_imports/%d/entities", stuck), As: alice, Status: 200}).JSON(t, &list)
-			n := 0
-			for _, e := range list {
-				if e.Phase == "importing" {
-					n++
-				}
-			}
-			return n == 6
-		})
+		waittest.For(t, "the files of alice to be made", func() bool { return importing(alice, stuck) == 6 })
 		var fine struct{ ID int64 }
 		s.Check(t, apptest.Call{Do: "POST /projects", As: bob, JSON: `{"name":"fine","initialize_with_readme":true}`, Status: 201}).JSON(t, &fine)
 		bulkEnded(t, s, bob, start(bob, s.URL, "bob/fine", "bob", 1), "finished")
+		more := start(carol, source, "bob/source", "carol", 2)
+		waittest.For(t, "all imports that fetch LFS objects to wait", func() bool { return importing(carol, more) == 2 && open.Load() == 4 })
+		s.Check(t, apptest.Call{Do: "POST /projects/bob%2Ffine/export", As: bob, Status: 202})
+		waittest.For(t, "the export to end", func() bool {
+			var now struct {
+				Status string `json:"export_status"`
+			}
+			s.Check(t, apptest.Call{Do: "GET /projects/bob%2Ffine/export", As: bob, Status: 200}).JSON(t, &now)
+			return now.Status == "finished"
+		})
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /bulk_imports/%d/cancel", more), As: carol, Status: 200, Want: `{"status":"canceled"}`})
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /bulk_imports/%d/cancel", stuck), As: alice, Status: 200, Want: `{"status":"canceled"}`})
+		waittest.For(t, "the connections to be closed", func() bool { return open.Load() == 0 })
 		s.Check(t, apptest.Call{Name: "nothing is left of them", Do: "GET /projects?owned=true", As: alice, Status: 200, Want: `[]`})
 	})
 }

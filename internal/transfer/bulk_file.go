@@ -51,6 +51,9 @@ func (s *Service) handOver(ctx context.Context, e *Entity, by actor.Actor, c *ch
 				return err
 			}
 		}
+		if e.Project {
+			return s.Queue.Add(ctx, tx, EntityImportWork{i.ID}, queue.In(remoteLane), queue.Tries(maxTries+1))
+		}
 		return s.Queue.Add(ctx, tx, i.work(), queue.In(lane), queue.Tries(maxTries+1))
 	})
 	if isNoRows(err) {

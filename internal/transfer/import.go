@@ -78,6 +78,13 @@ type ProjectImportWork ImportWork
 // Kind implements queue.Work.
 func (ProjectImportWork) Kind() string { return "transfer_project_import" }
 
+// EntityImportWork is ProjectImportWork for the file of an entity of a bulk import. It has
+// its own kind, because it has its own lane.
+type EntityImportWork ImportWork
+
+// Kind implements queue.Work.
+func (EntityImportWork) Kind() string { return "transfer_entity_import" }
+
 // NewImport has the fields of a new import.
 type NewImport struct {
 	Name     string
@@ -164,13 +171,6 @@ func (s *Service) receive(ctx context.Context, by actor.Actor, i *Import, given 
 	return nil
 }
 
-func tooLarge(most int64) error { return errs.TooLarge("The file has more than %d MiB.", most>>20) }
-
-// Import returns an import of a group, for the user who started it and
-// administrators; NotFound.
-func (s *Service) Import(ctx context.Context, by actor.Actor, id int64) (*Import, error) {
-	return s.imported(ctx, by, func() (*Import, error) { return findImport(ctx, s.DB, false, id) })
-}
 // maxFiles is the maximum number of pending and running imports of files of a user. Those of
 // bulk imports, which have their own limit, are not counted.
 const maxFiles = 10
@@ -191,6 +191,13 @@ func admit(ctx context.Context, tx *db.Tx, by actor.Actor) error {
 	return nil
 }
 
+func tooLarge(most int64) error { return errs.TooLarge("The file has more than %d MiB.", most>>20) }
+
+// Import returns an import of a group, for the user who started it and
+// administrators; NotFound.
+func (s *Service) Import(ctx context.Context, by actor.Actor, id int64) (*Import, error) {
+	return s.imported(ctx, by, func() (*Import, error) { return findImport(ctx, s.DB, false, id) })
+}
 
 func (s *Service) imported(ctx context.Context, by actor.Actor, find func() (*Import, error)) (*Import, error) {
 	if err := by.RequireUser(); err != nil {
@@ -229,6 +236,11 @@ func (s *Service) RunImport(ctx context.Context, w ImportWork) error {
 
 // RunProjectImport is RunImport for a project.
 func (s *Service) RunProjectImport(ctx context.Context, w ProjectImportWork) error {
+	return s.runImport(ctx, true, w.ImportID)
+}
+
+// RunEntityImport is RunProjectImport for the file of an entity of a bulk import.
+func (s *Service) RunEntityImport(ctx context.Context, w EntityImportWork) error {
 	return s.runImport(ctx, true, w.ImportID)
 }
 
@@ -337,8 +349,12 @@ func (s *Service) imports(ctx context.Context, i *Import) error {
 }
 
 // readTwice reads the file of an import: first to check it and to find the users in
-// it, then for the taker that begin returns.
+// it, then for the taker that begin returns. It stops if the import is canceled, or taken
+// over by another attempt.
 func (s *Service) readTwice(ctx context.Context, i *Import, by actor.Actor, k archive.Kind, begin func(*archive.UserList) (archive.Taker, error)) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer watch(ctx, func() error { return attemptGoing(ctx, s.DB, i) }, cancel)()
 	m := s.measure(ctx, func(ctx context.Context, done int64) error {
 		return saveProgress(ctx, s.DB, tablesOf(i.Project).imports, i.ID, done, i.Total)
 	})

@@ -77,8 +77,9 @@ type Service struct {
 const (
 	// lane is the queue lane of exports and imports, which may take long.
 	lane = "transfer"
-	// remoteLane is that of files that are fetched from or sent to servers of users. If these
-	// are slow, other exports and imports go on.
+	// remoteLane is that of files that are fetched from or sent to servers of users, and of
+	// the projects of bulk imports, whose LFS objects are fetched. If these servers are slow,
+	// other exports and imports go on.
 	remoteLane = "transfer_remote"
 )
 
@@ -96,6 +97,7 @@ func New(d Deps) *Service {
 	handleInTurn(s, lane, tablesOf(true).exports, func(w ProjectExportWork) int64 { return w.ExportID }, s.RunProjectExport)
 	handleInTurn(s, remoteLane, tablesOf(true).exports, func(w ProjectUploadWork) int64 { return w.ExportID }, s.RunProjectUpload)
 	handleInTurn(s, lane, tablesOf(true).imports, func(w ProjectImportWork) int64 { return w.ImportID }, s.RunProjectImport)
+	handleInTurn(s, remoteLane, tablesOf(true).imports, func(w EntityImportWork) int64 { return w.ImportID }, s.RunEntityImport)
 	handleInTurn(s, remoteLane, tablesOf(true).imports, func(w RemoteImportWork) int64 { return w.ImportID }, s.RunRemoteImport)
 	d.Queue.Lane(bulkLane, workers)
 	queue.Handle(d.Queue, inTurn(s, bulkLane, s.RunBulkImport, s.userOfEntity, s.waitingEntities), queue.Timeout(24*time.Hour))
