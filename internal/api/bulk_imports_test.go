@@ -245,7 +245,7 @@ func checkBulkImport(t *testing.T, s *apptest.Server, by importers) {
 }
 
 // TestBulkImportObjects imports LFS objects, uploads that texts link to, and a merge
-// request with a force-pushed source branch.
+// request with a force-pushed source branch. A branch whose name is refused is left out.
 func TestBulkImportObjects(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
@@ -262,13 +262,25 @@ func TestBulkImportObjects(t *testing.T) {
 		if err := s.LFS.Put(t.Context(), p, lfs.Pointer{OID: hexOf(object), Size: int64(len(object))}, strings.NewReader(object)); err != nil {
 			t.Fatal(err)
 		}
-		s.Repository(t, made.ID, gittest.Commit{Changes: []gittest.Change{
+		odd := "refs/heads/" + strings.Repeat("ab", 20)
+		r := s.Repository(t, made.ID, gittest.Commit{Changes: []gittest.Change{
 			{Path: "a", Content: "a\n"}, {Path: "large", Content: fmt.Sprintf("version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize %d\n", hexOf(object), len(object))},
 		}})
-		var file struct{ Markdown, URL string }
-		uploadFile(t, s, alice, made.ID, "a text.txt", "the text").JSON(t, &file)
+		r.Git("update-ref", odd, "main")
+		files := make([]struct{ Markdown, URL string }, 3)
+		for i := range files {
+			uploadFile(t, s, alice, made.ID, "a text.txt", fmt.Sprintf("the text %d", i)).JSON(t, &files[i])
+		}
+		// The secrets of the links descend, those of an export ascend.
+		text := "See"
+		for _, i := range []int{0, 1, 2} {
+			file := slices.MaxFunc(files[i:], func(a, b struct{ Markdown, URL string }) int { return strings.Compare(a.URL, b.URL) })
+			at := slices.Index(files, file)
+			files[i], files[at] = files[at], files[i]
+			text += " " + file.Markdown
+		}
 		s.Table(t, []apptest.Call{
-			{Do: "POST " + at + "/issues", As: alice, JSON: `{"title":"With a file","description":` + quoted("See "+file.Markdown) + `}`, Status: 201},
+			{Do: "POST " + at + "/issues", As: alice, JSON: `{"title":"With files","description":` + quoted(text) + `}`, Status: 201},
 			{Do: "POST " + at + "/repository/commits", As: alice, JSON: `{"branch":"topic","start_branch":"main","commit_message":"One","actions":[{"action":"create","file_path":"b","content":"b\n"}]}`, Status: 201},
 			{Do: "POST " + at + "/merge_requests", As: alice, JSON: `{"title":"Forced","source_branch":"topic","target_branch":"main"}`, Status: 201},
 		})
@@ -285,11 +297,13 @@ func TestBulkImportObjects(t *testing.T) {
 		if text := fmt.Sprint(list[0].Failures); !strings.Contains(text, "merge_request_versions") || strings.Contains(text, "lfs") {
 			t.Errorf("not carried over: %s", text)
 		}
+		checkReport(t, list[0], [2]string{"repository", odd})
 		const copied = "/projects/alice%2Fcopy"
 		s.Table(t, []apptest.Call{
 			{Do: "GET " + copied + "/merge_requests/1/versions", As: alice, Status: 200, Want: `[{"real_size":"1"}]`},
 			{Do: "GET " + copied + "/merge_requests/1/diffs", As: alice, Status: 200, Want: `[{"new_path":"c"}]`},
-			{Do: "GET " + copied + "/uploads", As: alice, Status: 200, Want: `[{"filename":"a text.txt","size":8}]`},
+			{Do: "GET " + copied + "/uploads", As: alice, Status: 200, Want: `[{"filename":"a text.txt","size":10},{"size":10},{"size":10}]`},
+			{Do: "GET " + copied + "/repository/branches", As: alice, Status: 200, Want: `[{"name":"main"},{"name":"topic"}]`},
 			{Do: "GET " + copied + "/repository/files/large/raw?ref=main&lfs=true", As: alice, Status: 200},
 		})
 		made.ID = *list[0].ProjectID
@@ -304,9 +318,11 @@ func TestBulkImportObjects(t *testing.T) {
 		if text, err := io.ReadAll(content); err != nil || string(text) != object {
 			t.Errorf("the object is %q, %v", text, err)
 		}
-		a := s.Send(t, apptest.Call{Do: "GET " + copied + strings.ReplaceAll(file.URL, " ", "%20"), As: alice})
-		if string(a.Body) != "the text" {
-			t.Errorf("the file is %d %q", a.Status, a.Body)
+		for _, file := range files {
+			a := s.Send(t, apptest.Call{Do: "GET " + copied + strings.ReplaceAll(file.URL, " ", "%20"), As: alice})
+			if a.Status != 200 || !strings.HasPrefix(string(a.Body), "the text ") {
+				t.Errorf("the file is %d %q", a.Status, a.Body)
+			}
 		}
 	})
 }

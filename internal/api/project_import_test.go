@@ -114,7 +114,7 @@ func TestImportFromGit(t *testing.T) {
 		hidden := r.Git("commit-tree", "-m", "hidden", tree)
 		for ref, id := range map[string]string{
 			"refs/heads/trunk": second, "refs/heads/main": first, "refs/tags/v1": first, "refs/merge-requests/1/head": hidden, "refs/pull/1/head": hidden,
-			"refs/keep-around/x": hidden,
+			"refs/keep-around/x": hidden, "refs/heads/" + strings.Repeat("ab", 20): first, "refs/tags/HEAD": first, // names that cannot be pushed either
 		} {
 			r.Git("update-ref", ref, id)
 		}

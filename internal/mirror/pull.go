@@ -261,7 +261,7 @@ func (s *Service) pull(ctx context.Context, m *Mirror, p *project.Project, remot
 		return err
 	}
 	var refs []git.Ref
-	for _, ref := range theirs.List {
+	for _, ref := range repo.Importable(theirs.List) {
 		if wanted(ref.Name, branch) {
 			refs = append(refs, ref)
 		}

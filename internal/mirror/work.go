@@ -166,12 +166,13 @@ func (s *Service) take(ctx context.Context, by actor.Actor, p *project.Project, 
 	if err != nil {
 		return err
 	}
-	t.count(refs.List)
+	importable := repo.Importable(refs.List)
+	t.count(importable)
 	if p, err = s.Projects.Require(ctx, actor.System(), project.RefTo(p.ID), project.NoAccess); err != nil {
 		return err
 	}
 	return s.Repos.Import(ctx, by, p, repo.Incoming{
-		Refs: refs.List, Head: refs.Head, MaxSize: func(ctx context.Context) (int64, error) { return s.LFS.Room(ctx, p) },
+		Refs: importable, Head: refs.Head, MaxSize: func(ctx context.Context) (int64, error) { return s.LFS.Room(ctx, p) },
 		Pack: func(ctx context.Context, want, have []git.OID) (io.ReadCloser, error) {
 			pack, err := remote.Pack(ctx, refs, want, have)
 			if err != nil {

@@ -126,6 +126,16 @@ func (s *Service) take(ctx context.Context, by actor.Actor, p *project.Project, 
 	return importFailure(err, source.failure(), push)
 }
 
+// Importable returns the refs without those that cannot be pushed because of their names, such
+// as a branch whose name is a commit ID. A source may have them, and the others can be used
+// without them.
+func Importable(refs []git.Ref) []git.Ref {
+	fresh := &project.Project{}
+	return slices.DeleteFunc(slices.Clone(refs), func(ref git.Ref) bool {
+		return refuseRef(fresh, &git.RefChange{Ref: ref.Name, Old: git.ZeroOID, New: ref.ID}) != ""
+	})
+}
+
 // importChanges returns the changes that give a repository the refs.
 func importChanges(ctx context.Context, r git.Repo, refs []git.Ref) ([]*git.RefChange, error) {
 	have, err := r.Refs(ctx, git.RefOptions{})

@@ -24,8 +24,10 @@ func (c *Client) Git(path string) (*gitremote.Remote, error) {
 }
 
 // bundle writes a repository as a git bundle, and returns its default branch. ok is
-// false if it has no branches. Refs of merge requests are left out unless merges is set.
-func (c *Client) bundle(ctx context.Context, path string, w io.Writer, merges bool) (head string, ok bool, err error) {
+// false if it has no branches. If odd is set, the repository is that of a project: refs of
+// merge requests are included, and odd is called with each branch or tag that is left out
+// because no project may have its name.
+func (c *Client) bundle(ctx context.Context, path string, w io.Writer, odd func(ref string)) (head string, ok bool, err error) {
 	r, err := c.Git(path)
 	if err != nil {
 		return "", false, err
@@ -37,6 +39,10 @@ func (c *Client) bundle(ctx context.Context, path string, w io.Writer, merges bo
 	}
 	for _, ref := range refs.List {
 		branch, isBranch := strings.CutPrefix(ref.Name, git.Heads)
+		if odd != nil && isOdd(ref.Name) {
+			odd(ref.Name)
+			continue
+		}
 		if isBranch && (head == "" || ref.Name == refs.Head) {
 			head = branch
 		}
@@ -45,13 +51,22 @@ func (c *Client) bundle(ctx context.Context, path string, w io.Writer, merges bo
 		return "", false, nil
 	}
 	ok, err = r.Bundle(ctx, refs, w, func(ref string) bool {
-		if git.CheckRef(ref) != nil {
+		if git.CheckRef(ref) != nil || odd != nil && isOdd(ref) {
 			return false
 		}
 		rest, isMerge := strings.CutPrefix(ref, mergeRefs)
-		return !isMerge || merges && isHead(rest)
+		return !isMerge || odd != nil && isHead(rest)
 	})
 	return head, ok, gitFailure(err)
+}
+
+// isOdd reports whether git takes the short name of a branch or tag for something else.
+func isOdd(ref string) bool {
+	name, ok := strings.CutPrefix(ref, git.Heads)
+	if !ok {
+		name, ok = strings.CutPrefix(ref, git.Tags)
+	}
+	return ok && (git.Ambiguous(name) || git.LikeID(name))
 }
 
 // isHead reports whether the rest of a ref is that of the head of a merge request.

@@ -86,16 +86,19 @@ func (r *Reader) orphans() {
 	})
 }
 
-// groupNames are the labels and milestones of a group.
-type groupNames struct{ labels, milestones names }
+// groupNames are the labels and milestones of a group, and its number in the file.
+type groupNames struct {
+	labels, milestones names
+	number             int
+}
 
 // groups writes the groups.
 func (r *Reader) groups(ctx context.Context, out Output) error {
 	known := map[string]groupNames{} // by path
 	digests := map[int64]string{}
-	for _, g := range r.Groups {
+	for n, g := range r.Groups {
 		out.Next()
-		found := groupNames{names{}, names{}}
+		found := groupNames{names{}, names{}, n + 1}
 		known[g.Path] = found
 		if err := r.group(ctx, g, found, known, digests, out); err != nil {
 			return err
@@ -123,7 +126,7 @@ func (r *Reader) group(ctx context.Context, g Place, own groupNames, known map[s
 		}
 	}
 	err = out.File(archive.WikiPart, "", func(w io.Writer) (ok bool, err error) {
-		row.WikiBranch, ok, err = r.bundle(ctx, g.Path+".wiki", w, false)
+		row.WikiBranch, ok, err = r.bundle(ctx, g.Path+".wiki", w, nil)
 		return ok, err
 	})
 	if isFailure(err) { // most servers have no wikis of groups
@@ -184,8 +187,7 @@ func (r *Reader) group(ctx context.Context, g Place, own groupNames, known map[s
 func (r *Reader) refer(g Place, title string, known map[string]groupNames, of func(groupNames) names) *archive.Reference {
 	for path := g.Path; ; path = path[:strings.LastIndexByte(path, '/')] {
 		if of(known[path]).has(title) {
-			n := slices.IndexFunc(r.Groups, func(p Place) bool { return p.Path == path })
-			return &archive.Reference{Group: n + 1, Title: clean(title)}
+			return &archive.Reference{Group: known[path].number, Title: clean(title)}
 		}
 		if path == r.FullPath || !strings.Contains(path, "/") {
 			return &archive.Reference{Title: clean(title)}

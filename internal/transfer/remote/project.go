@@ -67,7 +67,7 @@ func (r *Reader) project(ctx context.Context, path string, _ Output) error {
 // repository writes the repository and the wiki.
 func (r *Reader) repository(ctx context.Context, out Output) error {
 	err := out.File(archive.RepositoryPart, "", func(w io.Writer) (ok bool, err error) {
-		r.Branch, ok, err = r.bundle(ctx, r.FullPath, w, true)
+		r.Branch, ok, err = r.bundle(ctx, r.FullPath, w, r.oddRef)
 		return ok, err
 	})
 	if isFailure(err) && r.repositoryOff(ctx) {
@@ -81,6 +81,11 @@ func (r *Reader) repository(ctx context.Context, out Output) error {
 	return r.wiki(ctx, out)
 }
 
+// oddRef reports a branch or tag that is left out.
+func (r *Reader) oddRef(ref string) {
+	r.Skip(Skipped{Relation: "repository", Name: cut(ref, maxName), Why: "Git takes the name for that of another ref or for a commit ID."})
+}
+
 // repositoryOff reports whether the source says that the project has no repository.
 func (r *Reader) repositoryOff(ctx context.Context) bool {
 	p, err := one[projectJSON](ctx, r.Client, r.under(""), nil)
@@ -89,7 +94,7 @@ func (r *Reader) repositoryOff(ctx context.Context) bool {
 
 func (r *Reader) wiki(ctx context.Context, out Output) error {
 	err := out.File(archive.WikiPart, "", func(w io.Writer) (ok bool, err error) {
-		r.WikiBranch, ok, err = r.bundle(ctx, r.FullPath+".wiki", w, false)
+		r.WikiBranch, ok, err = r.bundle(ctx, r.FullPath+".wiki", w, nil)
 		return ok, err
 	})
 	if isFailure(err) {
@@ -426,17 +431,20 @@ func (r *Reader) snippet(ctx context.Context, s snippetJSON, n int64, out Output
 	if len(row.Description) > maxText || len(row.Files) > 1000 || slices.ContainsFunc(row.Files, func(f string) bool { return strings.TrimSpace(f) == "" }) {
 		return skip("The snippet has no files, too many of them, or a text that is too long.")
 	}
-	there := false
+	why := ""
 	err := out.File(archive.SnippetFilePart, number(n)+".bundle", func(w io.Writer) (ok bool, err error) {
-		row.Branch, ok, err = r.bundle(ctx, r.FullPath+"/snippets/"+number(s.ID), w, false)
-		there = ok
-		return ok, err
-	})
-	if isFailure(err) || err == nil && (!there || len(row.Branch) > 255) {
-		why := "Its repository is empty."
-		if err != nil {
-			why = err.Error()
+		row.Branch, ok, err = r.bundle(ctx, r.FullPath+"/snippets/"+number(s.ID), w, nil)
+		if !ok {
+			why = "Its repository is empty."
+		} else if len(row.Branch) > 255 { // checked here: a file that is stored needs its row
+			why = "The name of its default branch is too long."
 		}
+		return why == "", err
+	})
+	if isFailure(err) {
+		why = err.Error()
+	}
+	if isFailure(err) || err == nil && why != "" {
 		return skip(why)
 	}
 	if err != nil {
@@ -539,6 +547,8 @@ func (r *Reader) uploads(ctx context.Context, out Output) error {
 	if err != nil && !isFailure(err) { // older servers have no such list
 		return err
 	}
+	// The files of a directory of an export have ascending names.
+	slices.SortFunc(r.Files, func(a, b File) int { return strings.Compare(a.Secret, b.Secret) })
 	for _, f := range r.Files {
 		var size int64
 		err := out.File(archive.UploadFilePart, f.Secret, func(w io.Writer) (bool, error) {

@@ -22,7 +22,8 @@ type Output interface {
 	// Row adds a row of a part of an export file.
 	Row(p archive.Part, row any) error
 	// File adds a file of a part; name is its name in the directory of the part, or the
-	// end of its name. There is no file unless fill returns true.
+	// end of its name. The names of a directory must ascend: numbers by value, all others
+	// alphabetically. There is no file unless fill returns true.
 	File(p archive.Part, name string, fill func(io.Writer) (bool, error)) error
 	// Next begins the next group of an export of groups.
 	Next()
