@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"svc/internal/app/apptest"
@@ -93,6 +94,67 @@ func TestRemoteIncludes(t *testing.T) {
 		})
 		p := w.push("main", "go", map[string]string{"x": "y"})
 		w.see(p, "pending | far:pending")
+	})
+}
+
+// TestRemoteIncludeHasNoContext checks that the includes of a remote file see no variables,
+// and only public projects.
+func TestRemoteIncludeHasNoContext(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		asked := make(chan string, 100)
+		bodies := map[string]string{}
+		site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			asked <- r.URL.Path
+			body, ok := bodies[r.URL.Path]
+			if !ok {
+				body = "far: {script: [x]}\n"
+			}
+			_, _ = w.Write([]byte(body))
+		}))
+		t.Cleanup(site.Close)
+		bodies["/leak.yml"] = "include: ['" + site.URL + "/$SECRET.yml']\n"
+		bodies["/rules.yml"] = "include: [{remote: '" + site.URL + "/yes.yml', rules: [{if: '$SECRET == \"s3cret\"'}]}]\nfar: {script: [x]}\n"
+		bodies["/inputs.yml"] = "spec: {inputs: {x: {default: $SECRET}}}\n---\ninclude: ['" + site.URL + "/$[[ inputs.x | expand_vars ]].yml']\nfar: {script: ['$[[ inputs.x | expand_vars ]]']}\n"
+		bodies["/private.yml"] = "include: [{project: alice/private, file: ci.yml}]\n"
+		bodies["/public.yml"] = "include: [{project: alice/public, file: ci.yml}]\n"
+		bodies["/through.yml"] = "include: [{project: alice/public, file: through.yml}]\n"
+		w := newNamedJobs(t, s, "a: {script: [x]}\n")
+		w.variable("SECRET", "s3cret")
+		s.Check(t, apptest.Call{Do: "PUT /application/settings", As: root, JSON: `{"ci_remote_includes_enabled":true,"allow_local_requests_from_web_hooks_and_services":true}`, Status: 200})
+		private := w.newProject("private", "x: {script: [x]}\n")
+		w.pushTo(private, "main", "m", map[string]string{"ci.yml": "private: {script: [x]}\n"})
+		public := w.newProject("public", "x: {script: [x]}\n")
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT /projects/%d", public), As: w.owner, JSON: `{"visibility":"public"}`, Status: 200})
+		w.pushTo(public, "main", "m", map[string]string{"ci.yml": "public: {script: [x]}\n", "through.yml": "include: [{project: alice/private, file: ci.yml}]\n"})
+		lint := func(name, file, want string) apptest.Call {
+			return apptest.Call{Name: name, Do: w.at("POST", "/ci/lint"), As: w.owner, Status: 200, Want: want,
+				JSON: fmt.Sprintf(`{"content":"include: ['%s%s']\na: {script: [x]}"}`, site.URL, file)}
+		}
+		denied := `{"valid":false,"errors":["Project ` + "`alice/private`" + ` not found or access denied! Make sure any includes in the pipeline configuration are correctly defined."]}`
+		s.Table(t, []apptest.Call{
+			lint("a variable", "/leak.yml", `{"valid":true}`),
+			lint("a variable in a rule", "/rules.yml", `{"valid":true,"includes":[{"location":"`+site.URL+`/rules.yml"}]}`),
+			lint("a variable in an input", "/inputs.yml", `{"valid":true}`),
+			lint("a private project", "/private.yml", denied),
+			lint("a public project", "/public.yml", `{"valid":true}`),
+			lint("a private project through a public one", "/through.yml", denied),
+			{Name: "the user's own include", Do: w.at("POST", "/ci/lint"), As: w.owner, Status: 200, Want: `{"valid":true}`,
+				JSON: `{"content":"include: [{project: alice/private, file: ci.yml}]\na: {script: [x]}"}`},
+		})
+		close(asked)
+		literal := 0
+		for path := range asked {
+			if strings.Contains(path, "s3cret") || path == "/yes.yml" {
+				t.Errorf("the site was asked for %s", path)
+			}
+			if path == "/$SECRET.yml" {
+				literal++
+			}
+		}
+		if literal != 2 {
+			t.Errorf("the site was asked %d times for the unexpanded path, want 2", literal)
+		}
 	})
 }
 

@@ -56,6 +56,8 @@ func (s *Service) configSource(ctx context.Context, m *pipelineDraft) (config.So
 		MergeRequest: m.pipeline.facts.Request != nil,
 	}}
 	src.Host, src.Component = s.host(), files.Component
+	public := &projectFiles{service: s, known: map[string]*repo.Source{}} // by an anonymous user
+	src.PublicFiles, src.PublicComponent = public, public.Component
 	set, err := s.Settings.Current(ctx)
 	if err != nil {
 		return src, err

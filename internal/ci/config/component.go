@@ -52,12 +52,13 @@ func cutLast(text string, sep byte) (before, after string, found bool) {
 
 // fetchComponent reads templates/<name>.yml, or templates/<name>/template.yml, from the
 // project of a component.
-func (r *reader) fetchComponent(q request, inner *file) ([]byte, error) {
+func (r *reader) fetchComponent(f file, q request, inner *file) ([]byte, error) {
 	missing := r.fail(q, "Component `%s` - content not found", q.location)
-	if r.src.Component == nil || r.src.Input.Files == nil {
+	files := f.access.scope.in.Files
+	if f.access.component == nil || files == nil {
 		return nil, missing
 	}
-	at, version, err := r.src.Component(r.ctx, q.project, q.ref)
+	at, version, err := f.access.component(r.ctx, q.project, q.ref)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && at.Commit == "" {
 		return nil, missing
 	}
@@ -67,7 +68,7 @@ func (r *reader) fetchComponent(q request, inner *file) ([]byte, error) {
 	inner.component = componentContext{name: q.name, sha: at.Commit, version: version, reference: q.ref}
 	for _, path := range []string{"templates/" + q.name + ".yml", "templates/" + q.name + "/template.yml"} {
 		inner.at, inner.local, inner.name, inner.path = at, true, q.project+":"+path, path
-		content, err := r.src.Input.Files.Read(r.ctx, at, path, r.limits.FileBytes)
+		content, err := files.Read(r.ctx, at, path, r.limits.FileBytes)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

@@ -31,8 +31,8 @@ type request struct {
 func (r *reader) requests(f file, item *node) ([]request, error) {
 	q := request{pos: item.pos}
 	if item.kind == text {
-		location := r.expander.Existing(item.text)
-		if err := r.scope.expanded(item.pos); err != nil {
+		location := f.access.expander.Existing(item.text)
+		if err := f.access.scope.expanded(item.pos); err != nil {
 			return nil, err
 		}
 		q.kind = "local"
@@ -54,7 +54,7 @@ func (r *reader) requests(f file, item *node) ([]request, error) {
 		r.filtered = true
 		return nil, err
 	}
-	item, err = r.expandItem(item.without("rules"))
+	item, err = r.expandItem(f, item.without("rules"))
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func (r *reader) wildcard(f file, q request) ([]request, error) {
 	if !f.local {
 		return nil, r.fail(q, "Local file `%s` does not have project!", q.location)
 	}
-	paths, err := r.scope.paths(f.at)
+	paths, err := f.access.scope.paths(f.at)
 	if err != nil {
 		return nil, err
 	}
@@ -178,14 +178,14 @@ func (r *reader) wildcard(f file, q request) ([]request, error) {
 }
 
 // expandItem expands the variables in an include. Its rules were evaluated before.
-func (r *reader) expandItem(n *node) (*node, error) {
+func (r *reader) expandItem(in file, n *node) (*node, error) {
 	if err := r.budget.spend(nodeWeight+len(n.text), n.pos); err != nil {
 		return nil, err
 	}
 	switch n.kind {
 	case text:
-		expanded := r.expander.Existing(n.text)
-		if err := r.scope.expanded(n.pos); err != nil {
+		expanded := in.access.expander.Existing(n.text)
+		if err := in.access.scope.expanded(n.pos); err != nil {
 			return nil, err
 		}
 		return newScalar(text, expanded, n.pos), nil
@@ -193,7 +193,7 @@ func (r *reader) expandItem(n *node) (*node, error) {
 		items := slices.Clone(n.items)
 		for i, item := range items {
 			var err error
-			if items[i], err = r.expandItem(item); err != nil {
+			if items[i], err = r.expandItem(in, item); err != nil {
 				return nil, err
 			}
 		}
@@ -202,7 +202,7 @@ func (r *reader) expandItem(n *node) (*node, error) {
 		fields := slices.Clone(n.fields)
 		for i, f := range fields {
 			var err error
-			if fields[i].value, err = r.expandItem(f.value); err != nil {
+			if fields[i].value, err = r.expandItem(in, f.value); err != nil {
 				return nil, err
 			}
 		}
@@ -224,7 +224,7 @@ func (r *reader) passes(f file, n *node) (bool, error) {
 	if len(d.errs) > 0 {
 		return false, d.errs[0]
 	}
-	matched, err := r.scope.match(rules, f.at, r.variables)
+	matched, err := f.access.scope.match(rules, f.at, f.access.variables)
 	if err != nil {
 		return false, err
 	}
@@ -242,13 +242,13 @@ func (r *reader) fetch(f file, q request, inner *file) ([]byte, error) {
 			return nil, r.fail(q, "Local file `%s` does not have project!", q.location)
 		}
 		inner.at, inner.local = f.at, true
-		content, err = r.src.Input.Files.Read(r.ctx, f.at, q.location, limit)
+		content, err = f.access.scope.in.Files.Read(r.ctx, f.at, q.location, limit)
 		if f.at != r.src.Input.At {
 			inner.name = f.at.Project + ":" + q.location
 		}
 		return r.checked(q, content, err, "Local file `"+q.location+"`")
 	case "file":
-		return r.fetchProject(q, inner)
+		return r.fetchProject(f, q, inner)
 	case "template":
 		if r.src.Templates == nil || !fs.ValidPath(q.location) {
 			return nil, r.fail(q, "Template file `%s` is not a valid location!", q.location)
@@ -256,12 +256,12 @@ func (r *reader) fetch(f file, q request, inner *file) ([]byte, error) {
 		content, err = fs.ReadFile(r.src.Templates, q.location)
 		return r.checked(q, content, err, "Template file `"+q.location+"`")
 	case "component":
-		return r.fetchComponent(q, inner)
+		return r.fetchComponent(f, q, inner)
 	case "artifact":
-		if r.src.Artifact == nil {
+		if f.access.artifact == nil {
 			return nil, r.fail(q, "include:artifact can only be used in the `trigger` of a child pipeline")
 		}
-		content, err = r.src.Artifact(r.ctx, q.job, q.location, limit)
+		content, err = f.access.artifact(r.ctx, q.job, q.location, limit)
 		return r.checked(q, content, err, "File `"+q.location+"` of job `"+q.job+"`")
 	}
 	if r.src.Remote == nil {
@@ -289,11 +289,12 @@ func (q request) intact(content []byte) bool {
 	return q.integrity == "sha256-"+base64.StdEncoding.EncodeToString(sum[:])
 }
 
-func (r *reader) fetchProject(q request, inner *file) ([]byte, error) {
-	if r.src.Input.Files == nil {
+func (r *reader) fetchProject(f file, q request, inner *file) ([]byte, error) {
+	files := f.access.scope.in.Files
+	if files == nil {
 		return nil, r.fail(q, "Project `%s` not found or access denied! Make sure any includes in the pipeline configuration are correctly defined.", q.project)
 	}
-	at, err := r.src.Input.Files.Find(r.ctx, q.project, q.ref)
+	at, err := files.Find(r.ctx, q.project, q.ref)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, r.fail(q, "Project `%s` not found or access denied! Make sure any includes in the pipeline configuration are correctly defined.", q.project)
@@ -303,7 +304,7 @@ func (r *reader) fetchProject(q request, inner *file) ([]byte, error) {
 		return nil, r.fail(q, "Project `%s` reference `%s` does not exist!", q.project, q.ref)
 	}
 	inner.at, inner.local, inner.name = at, true, q.project+":"+q.location
-	content, err := r.src.Input.Files.Read(r.ctx, at, q.location, r.limits.FileBytes)
+	content, err := files.Read(r.ctx, at, q.location, r.limits.FileBytes)
 	return r.checked(q, content, err, "Project `"+q.project+"` file `"+q.location+"`")
 }
 

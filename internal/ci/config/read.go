@@ -8,34 +8,55 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"svc/internal/expand"
 )
 
 // reader reads the main file and its includes.
 type reader struct {
-	ctx       context.Context
-	src       Source
-	limits    Limits
-	budget    *budget
-	scope     *scope
-	variables Lookup
-	expander  *Expander
-	included  []Included
-	warnings  Errors
-	bytes     int
-	filtered  bool // rules excluded an include
+	ctx      context.Context
+	src      Source
+	limits   Limits
+	budget   *budget
+	own      *access // of the user who starts the pipeline
+	public   *access // of remote files
+	included []Included
+	warnings Errors
+	bytes    int
+	filtered bool // rules excluded an include
 }
 
 func newReader(ctx context.Context, src Source, limits Limits) *reader {
 	r := &reader{
-		ctx:       ctx,
-		src:       src,
-		limits:    limits,
-		budget:    newBudget(limits),
-		scope:     newScope(ctx, &src.Input),
-		variables: LookupIn(src.Input.Predefined, src.Input.Variables),
+		ctx:    ctx,
+		src:    src,
+		limits: limits,
+		budget: newBudget(limits),
 	}
-	r.expander = Flat(r.scope.expands, r.variables)
+	expands := expand.NewBudget(ctx)
+	r.own = newAccess(ctx, &src.Input, expands)
+	r.own.component, r.own.artifact = src.Component, src.Artifact
+	r.public = newAccess(ctx, &Input{Files: src.PublicFiles}, expands)
+	r.public.component = src.PublicComponent
 	return r
+}
+
+// access is what the includes of a file can use: variables, and files of projects. The
+// includes of a remote file, which belongs to another site, see no variables and only
+// public projects; so do all files that they include.
+type access struct {
+	scope     *scope
+	variables Lookup
+	expander  *Expander
+	component func(ctx context.Context, project, version string) (at Place, released string, err error)
+	artifact  func(ctx context.Context, job, path string, limit int) ([]byte, error)
+}
+
+func newAccess(ctx context.Context, in *Input, expands *expand.Budget) *access {
+	a := &access{scope: newScope(ctx, in), variables: LookupIn(in.Predefined, in.Variables)}
+	a.scope.expands = expands
+	a.expander = Flat(expands, a.variables)
+	return a
 }
 
 // file is YAML content with its origin.
@@ -48,6 +69,7 @@ type file struct {
 	asked  Pos             // position of the include
 	depth  int
 	path   string // of a component
+	access *access
 
 	component componentContext
 }
@@ -91,7 +113,7 @@ func (r *reader) main() (*node, error) {
 		}
 		inputs[key] = n
 	}
-	f := file{name: name, at: r.src.Input.At, local: r.src.Input.Files != nil, inputs: inputs, loose: loose, asked: Pos{File: name}}
+	f := file{name: name, at: r.src.Input.At, local: r.src.Input.Files != nil, inputs: inputs, loose: loose, asked: Pos{File: name}, access: r.own}
 	root, err := r.read(f, content)
 	if err != nil {
 		return nil, err
@@ -137,10 +159,22 @@ func (r *reader) interpolate(f file, doc *document) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &interpolator{inputs: values, component: f.component.values(header.component), variables: r.variables, expands: r.scope.expands, budget: r.budget, done: map[*node]*node{}}
+	p := &interpolator{inputs: values, component: f.component.values(header.component), variables: r.own.variables, expands: r.own.scope.expands, budget: r.budget, done: map[*node]*node{}}
 	root, err := p.tree(doc.content)
 	if err != nil {
 		return nil, err
+	}
+	if f.access != r.own && root.kind == table && root.has("include") {
+		// The jobs of the file can use expand_vars; its includes cannot.
+		p.variables, p.done = f.access.variables, map[*node]*node{}
+		blind, err := p.tree(doc.content)
+		if err != nil {
+			return nil, err
+		}
+		root = root.without("include")
+		if asked := blind.get("include"); asked != nil {
+			root = newTable(append(slices.Clone(root.fields), field{key: "include", pos: blind.keyPos("include"), value: asked}), root.pos)
+		}
 	}
 	return root, r.limits.check(root)
 }
@@ -180,7 +214,10 @@ func (r *reader) one(f file, q request, merged *node) (*node, error) {
 	}
 	at := len(r.included)
 	r.included = append(r.included, Included{Type: q.kind, Location: q.location, Project: q.project, Ref: q.ref, Job: q.job, From: f.at})
-	inner := file{name: q.location, inputs: q.inputs, asked: q.pos, depth: f.depth + 1}
+	inner := file{name: q.location, inputs: q.inputs, asked: q.pos, depth: f.depth + 1, access: f.access}
+	if q.kind == "remote" {
+		inner.access = r.public
+	}
 	content, err := r.fetch(f, q, &inner)
 	if err != nil {
 		return nil, err

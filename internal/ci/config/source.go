@@ -78,6 +78,10 @@ type Source struct {
 	// the tag of the release that the version resolves to; empty if it is not released.
 	// Nil if there are no components.
 	Component func(ctx context.Context, project, version string) (at Place, released string, err error)
+	// PublicFiles and PublicComponent are Input.Files and Component with the permissions
+	// of an anonymous user, for the includes of remote files; nil if there are none.
+	PublicFiles     Files
+	PublicComponent func(ctx context.Context, project, version string) (at Place, released string, err error)
 	// Artifact reads a file from the artifacts of a job of the parent pipeline; nil if
 	// there is no parent. A missing file is fs.ErrNotExist.
 	Artifact func(ctx context.Context, job, path string, limit int) ([]byte, error)
