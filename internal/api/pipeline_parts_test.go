@@ -101,6 +101,16 @@ halt: {stage: stop, script: [x], when: manual, environment: {name: "review/$CI_C
 		w.act(w.job(p, "live"), "retry", 201, "")
 		w.end("success", "", "live")
 		w.see(p, "success | halt:manual live:success review:success")
+		// Jobs that only use the environment set when it is stopped.
+		stops := func(file, want string) {
+			t.Helper()
+			w.push("use", file, map[string]string{".gitlab-ci.yml": file})
+			w.end("success", "", "use")
+			s.Check(t, apptest.Call{Do: fmt.Sprintf("GET %s/%d", at, review), As: w.owner, Status: 200, Want: `{"state":"available","auto_stop_at":` + want + `}`})
+		}
+		stops("use: {script: [x], environment: {name: review/main, action: verify}}\n", `"<any>"`)
+		stops("use: {script: [x], environment: {name: review/main, action: access, auto_stop_in: never}}\n", "null")
+		stops("use: {script: [x], environment: {name: review/main, action: prepare, auto_stop_in: two days}}\n", `"<any>"`)
 		// A user who cannot run jobs on main cannot start the job that stops the
 		// environment.
 		bobID, bob := s.User(t, "bob")

@@ -120,14 +120,24 @@ func (s *Service) input(ctx context.Context, m *pipelineDraft, src *config.Sourc
 		}
 	}
 	src.Input.Predefined = sc.predefined()
-	var kept []config.Variable
+	given := variable.Config(m.variables)
+	src.Input.Variables = given
 	if !m.outsider {
-		var err error
-		if kept, err = s.Variables.ForJobs(ctx, m.src.Project, m.pipeline.Protected, ""); err != nil {
+		all, err := s.Variables.Available(ctx, m.src.Project, m.pipeline.Protected)
+		if err != nil {
 			return err
 		}
+		of := func(environment string) ([]config.Variable, error) {
+			kept, err := all.For(environment)
+			return append(kept, given...), err
+		}
+		if src.Input.Variables, err = of(""); err != nil {
+			return err
+		}
+		if all.Scoped() {
+			src.Input.Scoped = of
+		}
 	}
-	src.Input.Variables = append(kept, variable.Config(m.variables)...)
 	src.Input.Changed = func(ctx context.Context, compareTo string) ([]string, bool, error) {
 		if compareTo != "" {
 			ref, err := m.src.Find(ctx, compareTo)

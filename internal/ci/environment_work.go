@@ -3,6 +3,7 @@ package ci
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"svc/internal/ci/config"
 	"svc/internal/ci/deployment"
@@ -67,14 +68,13 @@ func (s *Service) updateEnvironment(ctx context.Context, w environmentWork) erro
 		case o.Action == "stop":
 			e.State, e.AutoStopAt = deployment.Stopped, nil
 		case j.deploys():
-			e.State, e.OnStop, e.AutoStopAt = deployment.Available, o.OnStop, nil
+			e.State, e.OnStop = deployment.Available, o.OnStop
 			if deployment.ValidURL(url) {
 				e.ExternalURL = url
 			}
-			if in, err := config.ParseDuration(autoStop); err == nil && o.AutoStopIn != "" {
-				at := e.UpdatedAt.Add(in)
-				e.AutoStopAt = &at
-			}
+			e.AutoStopAt = autoStopAt(autoStop, e.UpdatedAt)
+		case o.AutoStopIn != "": // prepare, verify or access
+			e.AutoStopAt = autoStopAt(autoStop, e.UpdatedAt)
 		default:
 			return nil
 		}
@@ -84,4 +84,15 @@ func (s *Service) updateEnvironment(ctx context.Context, w environmentWork) erro
 		return fmt.Errorf("environment of job %d: %w", w.JobID, err)
 	}
 	return nil
+}
+
+// autoStopAt returns when an environment is stopped, from the expanded auto_stop_in of a
+// job; nil for never, and if it is not a duration.
+func autoStopAt(in string, from time.Time) *time.Time {
+	after, err := config.ParseDuration(in)
+	if err != nil {
+		return nil
+	}
+	at := from.Add(after)
+	return &at
 }

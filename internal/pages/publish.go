@@ -54,7 +54,7 @@ func (s *Service) JobEnded(ctx context.Context, tx *db.Tx, j *ci.Job) error {
 	}
 	w := publishWork{ProjectID: j.ProjectID, JobID: j.ID, Root: path.Clean(strings.Trim(p.Publish, "/")), Prefix: prefixLabel(p.PathPrefix)}
 	life, err := config.ParseDuration(p.ExpireIn)
-	if w.Prefix != "" && p.ExpireIn == "" {
+	if w.Prefix != "" && err != nil && p.ExpireIn != "never" {
 		life, err = prefixTime, nil
 	}
 	if err == nil && life > 0 {

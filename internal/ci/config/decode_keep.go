@@ -159,15 +159,21 @@ func (d *decoder) cacheKey(n *node, loc string, c *Cache) {
 		d.fail(n.pos, whole(loc), "should be a hash, a string or a symbol")
 		return
 	}
-	d.known(n, loc, "files", "prefix")
-	c.KeyFiles = d.texts(n.get("files"), entry(loc, "files"))
-	switch files := n.get("files"); {
+	d.known(n, loc, "files", "files_commits", "prefix")
+	key := "files"
+	if n.has("files_commits") {
+		key, c.KeyCommits = "files_commits", true
+	}
+	c.KeyFiles = d.texts(n.get(key), entry(loc, key))
+	switch files := n.get(key); {
+	case c.KeyCommits && n.has("files"):
+		d.fail(n.pos, whole(loc), "must use exactly one of these keys: files, files_commits")
 	case files == nil:
 		d.fail(n.pos, whole(loc), "missing required keys: files")
 	case len(c.KeyFiles) > maxCacheFiles:
-		d.fail(files.pos, entry(loc, "files"), "has too many items (maximum is %d)", maxCacheFiles)
+		d.fail(files.pos, entry(loc, key), "has too many items (maximum is %d)", maxCacheFiles)
 	case len(c.KeyFiles) == 0 && files.kind == list:
-		d.fail(files.pos, entry(loc, "files"), "requires at least 1 item")
+		d.fail(files.pos, entry(loc, key), "requires at least 1 item")
 	}
 	if prefix := n.get("prefix"); prefix != nil {
 		c.KeyPrefix = d.cacheKeyText(prefix, entry(loc, "prefix"))
@@ -204,14 +210,18 @@ func (d *decoder) environment(n *node, loc string) *Environment {
 		e.Name = d.text(n.get("name"), attribute(loc, "name"))
 		e.URL = d.text(n.get("url"), attribute(loc, "url"))
 		e.OnStop = d.text(n.get("on_stop"), attribute(loc, "on_stop"))
-		e.AutoStopIn = d.durationText(n.get("auto_stop_in"), attribute(loc, "auto_stop_in"), true, false)
+		e.AutoStopIn = d.durationText(n.get("auto_stop_in"), attribute(loc, "auto_stop_in"), true, true)
 		if a := n.get("action"); a != nil {
 			e.Action = a.text
 			if !slices.Contains([]string{"start", "stop", "prepare", "verify", "access"}, a.text) {
 				d.fail(a.pos, attribute(loc, "action"), "should be start, stop, prepare, verify, or access")
 			}
 		}
-		e.Tier = d.oneOf(n.get("deployment_tier"), attribute(loc, "deployment_tier"), "production", "staging", "testing", "development", "other")
+		if t := n.get("deployment_tier"); t != nil && t.kind == text && strings.Contains(t.text, "$") {
+			e.Tier = t.text
+		} else {
+			e.Tier = d.oneOf(t, attribute(loc, "deployment_tier"), tiers()...)
+		}
 		if k := n.get("kubernetes"); k != nil && d.table(k, loc+":kubernetes", "agent", "namespace", "flux_resource_path", "managed_resources", "dashboard") {
 			e.Kubernetes = raw(k)
 		}
@@ -230,6 +240,9 @@ func (d *decoder) environment(n *node, loc string) *Environment {
 	}
 	return e
 }
+
+// tiers are the deployment tiers.
+func tiers() []string { return []string{"production", "staging", "testing", "development", "other"} }
 
 func (d *decoder) release(n *node, loc string) *Release {
 	if n == nil || !d.table(n, loc, "tag_name", "tag_message", "name", "description", "ref", "milestones", "released_at", "assets") {
@@ -304,7 +317,7 @@ func (d *decoder) pages(n *node, loc string, def *definition) {
 		def.Pages = &Pages{
 			Publish:    d.text(v.get("publish"), attribute(loc+":pages", "publish")),
 			PathPrefix: d.text(v.get("path_prefix"), attribute(loc+":pages", "path_prefix")),
-			ExpireIn:   d.durationText(v.get("expire_in"), attribute(loc+":pages", "expire_in"), false, true),
+			ExpireIn:   d.durationText(v.get("expire_in"), attribute(loc+":pages", "expire_in"), true, true),
 		}
 	default:
 		d.fail(v.pos, entry(loc, "pages"), "should be a hash or a boolean value")

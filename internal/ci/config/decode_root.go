@@ -64,6 +64,9 @@ func (d *decoder) root(n *node) {
 func (d *decoder) stages(n *node) []string {
 	names := []string{"build", "test", "deploy"}
 	if n != nil {
+		if n.kind == list {
+			n = newList(list, flatten(n, maxNesting), n.pos)
+		}
 		names = d.texts(n, spot{"stages", "stages config"})
 		if len(names) == 0 && n.kind == list {
 			d.fail(n.pos, spot{"stages", "stages config"}, "can't be blank")
@@ -263,6 +266,8 @@ func (d *decoder) workflow(n *node) workflow {
 		w.rules = d.rules(rules, "workflow", ruleKinds{
 			keys:  []string{"if", "changes", "exists", "when", "variables", "auto_cancel"},
 			whens: []When{Always, Never},
+			// Rules may be shared with jobs.
+			ignored: []string{"allow_failure", "needs", "start_in"},
 		})
 	}
 	return w

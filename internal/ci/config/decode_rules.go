@@ -8,8 +8,9 @@ import (
 
 // ruleKinds are the features that the rules of a section support.
 type ruleKinds struct {
-	keys  []string
-	whens []When
+	keys    []string
+	whens   []When
+	ignored []string // keys without effect
 }
 
 // rules reads a list of rules. Nested lists are flattened.
@@ -30,6 +31,9 @@ func (d *decoder) rules(n *node, loc string, kinds ruleKinds) []*rule {
 }
 
 func (d *decoder) rule(n *node, loc string, kinds ruleKinds) *rule {
+	for _, key := range kinds.ignored {
+		n = n.without(key)
+	}
 	d.known(n, loc, kinds.keys...)
 	r := &rule{pos: n.pos, bare: len(n.fields) == 1 && n.has("when")}
 	if len(n.fields) == 0 {

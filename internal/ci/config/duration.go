@@ -22,8 +22,35 @@ const maxDuration = 100 * year
 
 var durationWord = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*([a-z]*)`)
 
-// ParseDuration parses a duration: 1h 30m, 2 weeks and 3 days, 1:30:00, or 90 for
-// seconds.
+// numberWords are the names of numbers, after which a unit follows.
+var numberWords = map[string]int{
+	"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
+	"eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16, "seventeen": 17,
+	"eighteen": 18, "nineteen": 19, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70,
+	"eighty": 80, "ninety": 90,
+}
+
+var numberPattern = regexp.MustCompile(`^([a-z]+)(?:[- ]([a-z]+))?\s`)
+
+// withDigits replaces the name of a number at the beginning of a text, from one to
+// ninety-nine, by its digits.
+func withDigits(in string) string {
+	m := numberPattern.FindStringSubmatch(in)
+	if m == nil {
+		return in
+	}
+	tens, ones := numberWords[m[1]], numberWords[m[2]]
+	switch {
+	case tens == 0:
+		return in
+	case tens >= 20 && ones > 0 && ones < 10:
+		return strconv.Itoa(tens+ones) + in[len(m[0])-1:]
+	}
+	return strconv.Itoa(tens) + in[len(m[1]):]
+}
+
+// ParseDuration parses a duration: 1h 30m, 2 weeks and 3 days, one week, 1:30:00, or 90
+// for seconds.
 func ParseDuration(in string) (time.Duration, error) {
 	rest := strings.ToLower(strings.TrimSpace(in))
 	if strings.Contains(rest, ":") {
@@ -31,6 +58,7 @@ func ParseDuration(in string) (time.Duration, error) {
 	}
 	var sum float64
 	for first := true; rest != "" || first; first = false {
+		rest = withDigits(rest)
 		m := durationWord.FindStringSubmatch(rest)
 		if m == nil {
 			return 0, errors.New("not a duration")

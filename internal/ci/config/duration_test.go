@@ -24,12 +24,19 @@ func TestParseDuration(t *testing.T) {
 		"1:30:00":             90 * time.Minute,
 		" 5 Minutes ":         5 * time.Minute,
 		"0":                   0,
+		"one week":            week,
+		"Two days":            2 * day,
+		"twenty minutes":      20 * time.Minute,
+		"twenty-four hours":   day,
+		"forty five minutes":  45 * time.Minute,
+		"one day and 2 hours": 26 * time.Hour,
+		"three hours ten min": 190 * time.Minute,
 	} {
 		if got, err := ParseDuration(in); err != nil || got != want {
 			t.Errorf("%q: %v, %v", in, got, err)
 		}
 	}
-	for _, in := range []string{"", "soon", "1 fortnight", "-1", "1h -2m", "1:2:3:4", ":", "1:x", "1000 years", "9999999999999999999 s", "1 day and", "and"} {
+	for _, in := range []string{"", "soon", "1 fortnight", "-1", "1h -2m", "1:2:3:4", ":", "1:x", "1000 years", "9999999999999999999 s", "1 day and", "and", "one", "twenty one", "one one days", "a week", "one fortnight"} {
 		if got, err := ParseDuration(in); err == nil {
 			t.Errorf("%q is %v", in, got)
 		}

@@ -41,6 +41,24 @@ func (g Glob) Match(path string) bool {
 	return g.match.Match(path)
 }
 
+// Select returns the paths that match. After too much work it leaves out the rest.
+func (g Glob) Select(paths []string) []string {
+	var out []string
+	work := maxMatching / 10
+	for _, path := range paths {
+		if work -= g.match.Size() * len(path); work < 0 {
+			break
+		}
+		if g.Match(path) {
+			out = append(out, path)
+		}
+	}
+	return out
+}
+
+// Plain reports whether the pattern matches only itself.
+func (g Glob) Plain() bool { return g.match == nil }
+
 // globs caches parsed patterns, because jobs often share them.
 type globs map[string]Glob
 

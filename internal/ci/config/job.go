@@ -182,10 +182,12 @@ type CoverageReport struct {
 
 // Cache is a set of files that is kept between jobs.
 type Cache struct {
-	// Key is a text. If KeyFiles is set, the key is computed from the last change of
-	// these files, after KeyPrefix.
+	// Key is a text. If KeyFiles is set, the key is computed from the content of the files
+	// that match these patterns, after KeyPrefix; with KeyCommits, from the last commits
+	// that changed these paths.
 	Key          string   `json:"key,omitempty"`
 	KeyFiles     []string `json:"key_files,omitempty"`
+	KeyCommits   bool     `json:"key_commits,omitempty"`
 	KeyPrefix    string   `json:"key_prefix,omitempty"`
 	Paths        []string `json:"paths,omitempty"`
 	Untracked    bool     `json:"untracked,omitempty"`

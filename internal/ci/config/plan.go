@@ -32,6 +32,7 @@ func (c *Config) Plan(ctx context.Context, in Input) (*Plan, error) {
 		scope:  newScope(ctx, &in),
 		high:   LookupIn(in.Variables),
 		low:    LookupIn(in.Predefined),
+		scoped: map[string]Lookup{},
 		groups: map[string][]int{},
 		names:  map[string]int{},
 	}
@@ -58,6 +59,7 @@ type planner struct {
 	config    *Config
 	scope     *scope
 	high, low Lookup
+	scoped    map[string]Lookup // the same as high, by environment
 	plan      Plan
 	defaults  []Variable // of the pipeline, with those of the workflow's rule
 	jobs      []planned
@@ -144,7 +146,10 @@ func (p *planner) definition(def *definition) error {
 		if i.parallel != nil {
 			j.Variables = overlay(j.Variables, i.parallel.Matrix)
 		}
-		variables := p.variables(&j)
+		variables, err := p.variables(&j)
+		if err != nil {
+			return err
+		}
 		pass, err := p.decide(&j, variables)
 		if err != nil {
 			return err
@@ -196,7 +201,7 @@ func (p *planner) inherited(def *definition) []Variable {
 }
 
 // variables returns the variables that the rules of a job can use.
-func (p *planner) variables(j *planned) Lookup {
+func (p *planner) variables(j *planned) (Lookup, error) {
 	own := []Variable{
 		{Key: "CI_JOB_NAME", Value: j.Name},
 		{Key: "CI_JOB_STAGE", Value: j.Stage},
@@ -206,7 +211,37 @@ func (p *planner) variables(j *planned) Lookup {
 		own[2].Value = strconv.Itoa(j.Parallel.Total)
 		own = append(own, Variable{Key: "CI_NODE_INDEX", Value: strconv.Itoa(j.Parallel.Index)})
 	}
-	return layered(p.high, LookupIn(own, j.Variables), p.low)
+	if j.Environment == nil {
+		return layered(p.high, LookupIn(own, j.Variables), p.low), nil
+	}
+	name := p.environmentName(j, own)
+	own = append(own, Variable{Key: "CI_ENVIRONMENT_NAME", Value: name, Raw: true}, Variable{Key: "CI_ENVIRONMENT_ACTION", Value: j.Environment.Action})
+	high, err := p.highFor(name)
+	return layered(high, LookupIn(own, j.Variables), p.low), err
+}
+
+// environmentName expands the name of the environment of a job. Variables for certain
+// environments cannot be used in it.
+func (p *planner) environmentName(j *planned, own []Variable) string {
+	return Nested(p.scope.expands, layered(p.high, LookupIn(own, j.Variables), p.low)).All(j.def.Environment.Name)
+}
+
+// highFor returns the variables that override those of the YAML for the jobs of an
+// environment.
+func (p *planner) highFor(environment string) (Lookup, error) {
+	if p.scope.in.Scoped == nil {
+		return p.high, nil
+	}
+	if known, ok := p.scoped[environment]; ok {
+		return known, nil
+	}
+	list, err := p.scope.in.Scoped(environment)
+	if err != nil {
+		return nil, fmt.Errorf("variables of an environment: %w", err)
+	}
+	p.scope.scoped = append(p.scope.scoped, list)
+	p.scoped[environment] = LookupIn(list)
+	return p.scoped[environment], nil
 }
 
 // decide reports whether a job is part of the pipeline, and applies the attributes of
@@ -250,7 +285,10 @@ func (p *planner) decide(j *planned, variables Lookup) (bool, error) {
 
 // expand expands variables in the fields that the server itself uses.
 func (p *planner) expand(j *planned) error {
-	variables := p.variables(j)
+	variables, err := p.variables(j)
+	if err != nil {
+		return err
+	}
 	full, flat := Nested(p.scope.expands, variables), Flat(p.scope.expands, variables)
 	for _, v := range j.Variables {
 		if _, err := full.Value(v.Key); err != nil {
@@ -266,12 +304,17 @@ func (p *planner) expand(j *planned) error {
 	j.ResourceGroup = full.All(j.ResourceGroup)
 	if j.Environment != nil {
 		e := *j.Environment // the original is shared with the definition
-		e.Name = full.All(e.Name)
+		known, _ := variables("CI_ENVIRONMENT_NAME")
+		e.Name = known.Value
+		// An invalid tier is that of the name.
+		if e.Tier = full.All(e.Tier); !slices.Contains(tiers(), e.Tier) {
+			e.Tier = ""
+		}
 		j.Environment = &e
 	}
 	if j.Pages != nil {
 		s := *j.Pages
-		s.Publish, s.PathPrefix = full.All(s.Publish), full.All(s.PathPrefix)
+		s.Publish, s.PathPrefix, s.ExpireIn = full.All(s.Publish), full.All(s.PathPrefix), full.All(s.ExpireIn)
 		j.Pages = &s
 	}
 	return p.scope.expanded(j.def.pos)

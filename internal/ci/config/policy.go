@@ -54,6 +54,9 @@ func (s *scope) isRef(ref string) bool {
 	case s.in.Source, plural(s.in.Source):
 		return true
 	}
+	if s.in.MergeRequest { // neither a branch nor a tag
+		return false
+	}
 	if !looksLikePattern(name) {
 		return name == s.in.Ref
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"svc/internal/expand"
 )
@@ -16,9 +17,11 @@ type scope struct {
 	ctx     context.Context
 	in      *Input
 	files   map[Place][]string
+	folders map[Place][]string
 	changed map[string]changedFiles
 	places  map[[2]string]Place
 	globs   globs
+	scoped  [][]Variable // from Input.Scoped
 	expands *expand.Budget
 }
 
@@ -32,6 +35,7 @@ func newScope(ctx context.Context, in *Input) *scope {
 		ctx:     ctx,
 		in:      in,
 		files:   map[Place][]string{},
+		folders: map[Place][]string{},
 		changed: map[string]changedFiles{},
 		places:  map[[2]string]Place{},
 		globs:   globs{},
@@ -53,6 +57,29 @@ func (s *scope) paths(at Place) ([]string, error) {
 	}
 	s.files[at] = paths
 	return paths, nil
+}
+
+// directories lists the directories at a place, with a slash at the end.
+func (s *scope) directories(at Place, paths []string) []string {
+	known, ok := s.folders[at]
+	if ok {
+		return known
+	}
+	last := ""
+	for _, path := range paths { // sorted: the files of a directory follow each other
+		dir := path[:strings.LastIndexByte(path, '/')+1]
+		if strings.HasPrefix(last, dir) {
+			continue
+		}
+		for i := range dir {
+			if parent := dir[:i+1]; dir[i] == '/' && !strings.HasPrefix(last, parent) {
+				known = append(known, parent)
+			}
+		}
+		last = dir
+	}
+	s.folders[at] = known
+	return known
 }
 
 // match returns the first rule that matches, or nil; at is the place whose files
@@ -141,19 +168,26 @@ func (s *scope) exists(r *rule, at Place, variables Lookup) (bool, error) {
 	if err := s.expanded(r.pos); err != nil {
 		return false, err
 	}
-	for i, p := range patterns {
-		glob := s.globs.get(p)
-		if glob.match != nil {
-			continue
+	var ofFiles, ofDirectories []string
+	for _, p := range patterns {
+		directory := strings.HasSuffix(p, "/")
+		switch {
+		case s.globs.get(p).match != nil && directory:
+			ofDirectories = append(ofDirectories, p)
+		case s.globs.get(p).match != nil:
+			ofFiles = append(ofFiles, p)
+		default:
+			// A plain name is looked up, because the list may be long.
+			i, found := slices.BinarySearch(paths, p)
+			if found || directory && p != "/" && i < len(paths) && strings.HasPrefix(paths[i], p) {
+				return true, nil
+			}
 		}
-		// A plain name is looked up, because the list may be long.
-		if _, found := slices.BinarySearch(paths, p); found {
-			return true, nil
-		}
-		patterns[i] = ""
 	}
-	patterns = slices.DeleteFunc(patterns, func(p string) bool { return p == "" })
-	return s.globs.anyMatch(patterns, paths), nil
+	if s.globs.anyMatch(ofFiles, paths) {
+		return true, nil
+	}
+	return len(ofDirectories) > 0 && s.globs.anyMatch(ofDirectories, s.directories(at, paths)), nil
 }
 
 // place finds the project of rules:exists:project.
@@ -166,7 +200,9 @@ func (s *scope) place(e *exists, pos Pos, variables Lookup) (Place, error) {
 	if at, ok := s.places[key]; ok {
 		return at, nil
 	}
-	hidden := func(v string) string { return mask(v, s.in.Predefined, s.in.Variables) }
+	hidden := func(v string) string {
+		return mask(v, append([][]Variable{s.in.Predefined, s.in.Variables}, s.scoped...)...)
+	}
 	missing := failAt(pos, "rules:exists:project", "rules:exists:project `%s` is not a valid project path", hidden(key[0]))
 	if s.in.Files == nil {
 		return Place{}, missing

@@ -47,6 +47,9 @@ type Input struct {
 	// project, of a schedule or trigger, and of the pipeline. Later ones override earlier
 	// ones of the same name.
 	Variables []Variable
+	// Scoped returns the Variables for the jobs of an environment. Nil if those of no
+	// environment differ.
+	Scoped func(environment string) ([]Variable, error)
 	// Changed lists the changed files: those of the push, of the merge request, or since
 	// the ref compareTo if it is not empty. known is false if there is nothing to compare
 	// with, as for a schedule or a new branch; then every rules:changes matches. It

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"svc/internal/actor"
 	"svc/internal/ci/config"
@@ -89,33 +90,59 @@ func MayGive(by actor.Actor, p *project.Project) bool {
 // jobs of an environment. Later ones override earlier ones. Protected variables are for
 // protected refs only.
 func (s *Service) ForJobs(ctx context.Context, p *project.Project, protected bool, environment string) ([]config.Variable, error) {
+	all, err := s.Available(ctx, p, protected)
+	if err != nil {
+		return nil, err
+	}
+	return all.For(environment)
+}
+
+// Available are the variables of the instance, of the groups and of the project for
+// the jobs of a ref.
+type Available struct {
+	service   *Service
+	instance  []Variable
+	others    []Variable
+	protected bool
+}
+
+// Available reads the variables for the jobs of a ref, which may be protected.
+func (s *Service) Available(ctx context.Context, p *project.Project, protected bool) (*Available, error) {
 	instance, others, err := findAll(ctx, s.DB, p.NamespaceID, p.ID)
 	if err != nil {
 		return nil, err
 	}
+	return &Available{service: s, instance: instance, others: others, protected: protected}, nil
+}
+
+// Scoped reports whether a variable is only for certain environments.
+func (a *Available) Scoped() bool {
+	return slices.ContainsFunc(a.others, func(v Variable) bool { return !v.inScope("") })
+}
+
+// For returns the variables for the jobs of an environment; see ForJobs.
+func (a *Available) For(environment string) ([]config.Variable, error) {
 	var out []config.Variable
 	add := func(v *Variable) {
 		out = append(out, config.Variable{Key: v.Key, Value: v.Value, File: v.Type == File, Masked: v.Masked, Raw: v.Raw})
 	}
-	for i := range instance {
-		v := &instance[i]
-		if v.Protected && !protected {
+	for _, v := range a.instance { // copies: the stored values stay encrypted
+		if v.Protected && !a.protected {
 			continue
 		}
-		if err := s.openInstance(v); err != nil {
+		if err := a.service.openInstance(&v); err != nil {
 			return nil, err
 		}
-		add(v)
+		add(&v)
 	}
-	for i := range others {
-		v := &others[i]
-		if v.Protected && !protected || !v.inScope(environment) {
+	for _, v := range a.others {
+		if v.Protected && !a.protected || !v.inScope(environment) {
 			continue
 		}
-		if err := s.open(v); err != nil {
+		if err := a.service.open(&v); err != nil {
 			return nil, err
 		}
-		add(v)
+		add(&v)
 	}
 	return out, nil
 }
