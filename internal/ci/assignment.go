@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha1"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"svc/internal/ci/runners"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/expand"
 	"svc/internal/project"
 	"svc/internal/repo"
 	"svc/internal/user"
@@ -195,6 +197,40 @@ func (s *Service) prepareVariables(ctx context.Context, a *Assignment, sc *varia
 		a.Variables = slices.DeleteFunc(a.Variables, func(v JobVariable) bool { return v.Key == t.Key })
 	}
 	a.Variables = append(a.Variables, tokens...)
+	return a.resolveVariables(ctx)
+}
+
+// maxResolved is the number of bytes by which the variables of a job may grow when
+// they are expanded.
+const maxResolved = 4 << 20
+
+// resolveVariables expands the values of the variables by each other. The runner
+// expands each value again, but only by the values as it gets them. References to
+// its own variables, to files and to raw values, which it must not expand, are left
+// to it. Variables in a cycle stay as they are.
+func (a *Assignment) resolveVariables(ctx context.Context) error {
+	list := make([]config.Variable, len(a.Variables))
+	for i, v := range a.Variables {
+		list[i] = config.Variable{Key: v.Key, Value: v.Value, Raw: v.Raw, File: v.File || v.Raw}
+	}
+	resolved, err := config.Resolve(expand.NewBudget(ctx), list)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if errors.Is(err, expand.ErrLimit) {
+		return &unrunnable{DataIntegrityFailure, fmt.Sprintf("The variables of the job cannot be expanded: %v.", err)}
+	}
+	if err != nil || len(resolved) != len(list) { // a cycle
+		return nil
+	}
+	grown := 0
+	for i, v := range resolved {
+		grown += len(v.Value) - len(list[i].Value)
+		a.Variables[i].Value = v.Value
+	}
+	if grown > maxResolved {
+		return &unrunnable{DataIntegrityFailure, fmt.Sprintf("The variables of the job grow by more than %d MiB when they are expanded.", maxResolved>>20)}
+	}
 	return nil
 }
 

@@ -316,8 +316,8 @@ func (s *Service) complete(ctx context.Context, m *pipelineDraft) error {
 	if p.Protected, err = m.src.Protected(ctx, p.Ref, p.Tag); err != nil {
 		return err
 	}
-	if p.facts.Request == nil && !p.Tag && p.ProjectID == m.src.Project.ID {
-		if p.facts.OpenRequests, err = s.openRequests(ctx, p.ProjectID, p.Ref); err != nil {
+	if !p.Tag && p.ProjectID == m.src.Project.ID {
+		if p.facts.OpenRequests, err = s.openRequests(ctx, p.ProjectID, p.branch()); err != nil {
 			return err
 		}
 	}

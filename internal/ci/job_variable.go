@@ -64,6 +64,10 @@ func (s *Service) variablesOf(ctx context.Context, j *Job, sc *variableContext, 
 			return nil, err
 		}
 	}
+	sc, err := s.forUser(ctx, sc, j)
+	if err != nil {
+		return nil, err
+	}
 	out := make([]JobVariable, 0, 128) // enough for nearly all jobs
 	open := func(list []config.Variable) {
 		for _, v := range list {
@@ -101,6 +105,21 @@ func (s *Service) variablesOf(ctx context.Context, j *Job, sc *variableContext, 
 	}
 	secret(variable.Config(byHand))
 	return out, nil
+}
+
+// forUser returns the variableContext with the user of a job: the one who played or
+// retried the job, or the user of the pipeline.
+func (s *Service) forUser(ctx context.Context, sc *variableContext, j *Job) (*variableContext, error) {
+	if j.UserID == nil || sc.user != nil && sc.user.ID == *j.UserID {
+		return sc, nil
+	}
+	u, err := s.person(ctx, *j.UserID)
+	if err != nil {
+		return nil, err
+	}
+	own := *sc
+	own.user = u
+	return &own, nil
 }
 
 // variableContextOf reads the data that the variables of a pipeline depend on.

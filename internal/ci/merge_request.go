@@ -42,6 +42,7 @@ type request struct {
 	Milestone       string   `json:"milestone,omitempty"`
 	VersionID       int64    `json:"version_id"`
 	Base            string   `json:"base"`
+	Approved        bool     `json:"approved,omitempty"` // when the pipeline was created
 }
 
 // MergeRequestChanged adds a background job that creates a pipeline for the new
@@ -104,7 +105,7 @@ func (s *Service) proposeRequest(ctx context.Context, by actor.Actor, m *merge.M
 	if err := src.Project.Change(by, project.BuildsPart, project.Developer); err != nil {
 		return nil, err
 	}
-	facts, err := s.requestFacts(ctx, src, m)
+	facts, err := s.requestFacts(ctx, by, src, m)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +118,7 @@ func (s *Service) proposeRequest(ctx context.Context, by actor.Actor, m *merge.M
 }
 
 // requestFacts returns the request of a merge request.
-func (s *Service) requestFacts(ctx context.Context, src *repo.Source, m *merge.MergeRequest) (*facts, error) {
+func (s *Service) requestFacts(ctx context.Context, by actor.Actor, src *repo.Source, m *merge.MergeRequest) (*facts, error) {
 	const most = 2700 // bytes of a description
 	r := &request{
 		ID: m.ID, IID: m.IID, ProjectID: m.ProjectID, ProjectPath: m.ProjectPath, SourceProjectID: src.Project.ID, SourcePath: src.Project.FullPath,
@@ -144,8 +145,15 @@ func (s *Service) requestFacts(ctx context.Context, src *repo.Source, m *merge.M
 	if err != nil {
 		return nil, err
 	}
-	r.TargetProtected, err = target.Protected(ctx, m.TargetBranch, false)
-	return &facts{Request: r}, err
+	if r.TargetProtected, err = target.Protected(ctx, m.TargetBranch, false); err != nil {
+		return nil, err
+	}
+	approvals, err := s.Merges.ApprovalsOf(ctx, by, target.Project, m)
+	if err != nil {
+		return nil, err
+	}
+	r.Approved = len(approvals.Given) > 0 && approvals.Approved()
+	return &facts{Request: r}, nil
 }
 
 // requestVariables adds the predefined variables of merge request pipelines.
@@ -176,6 +184,7 @@ func (sc *variableContext) requestVariables(v *variables) {
 	v.add("CI_MERGE_REQUEST_DESCRIPTION_IS_TRUNCATED", strconv.FormatBool(r.Truncated))
 	v.add("CI_MERGE_REQUEST_DRAFT", strconv.FormatBool(r.Draft))
 	v.add("CI_MERGE_REQUEST_SQUASH_ON_MERGE", strconv.FormatBool(r.Squash))
+	v.addTrue("CI_MERGE_REQUEST_APPROVED", r.Approved)
 	v.addSome("CI_MERGE_REQUEST_ASSIGNEES", strings.Join(r.Assignees, ", "))
 	v.addSome("CI_MERGE_REQUEST_LABELS", strings.Join(r.Labels, ","))
 	v.addSome("CI_MERGE_REQUEST_MILESTONE", r.Milestone)

@@ -25,6 +25,8 @@ type variableContext struct {
 	user     *user.User // nil if deleted
 	added    []config.Variable
 	release  string // description of the release of the tag
+	// languages are those of the default branch, the largest first.
+	languages []string
 }
 
 // newVariableContext returns the variableContext of a pipeline, with the variables of other
@@ -37,6 +39,10 @@ func (s *Service) newVariableContext(ctx context.Context, p *project.Project, pi
 			return nil, err
 		}
 		sc.added = append(sc.added, added...)
+	}
+	var err error
+	if sc.languages, err = s.Projects.Languages(ctx, p.ID); err != nil {
+		return nil, err
 	}
 	if pipeline.Tag && p.Settings.Releases != project.Disabled {
 		notes, err := s.Releases.Description(ctx, p.ID, pipeline.Ref)
@@ -144,7 +150,7 @@ func (sc *variableContext) projectVariables(v *variables) {
 	v.add("CI_PROJECT_ROOT_NAMESPACE", root)
 	v.add("CI_PROJECT_URL", sc.site.URL+"/"+p.FullPath)
 	v.add("CI_PROJECT_VISIBILITY", string(p.Visibility))
-	v.add("CI_PROJECT_REPOSITORY_LANGUAGES", "")
+	v.add("CI_PROJECT_REPOSITORY_LANGUAGES", strings.ToLower(strings.Join(sc.languages, ",")))
 	v.add("CI_PROJECT_CLASSIFICATION_LABEL", "")
 	v.add("CI_PROJECT_TOPICS", strings.Join(p.Topics, ","))
 	v.add("CI_DEFAULT_BRANCH", p.DefaultBranch)

@@ -110,6 +110,16 @@ type Contents struct {
 	Languages map[string]float64 // shares in percent
 }
 
+// Languages returns the names of the languages of the default branch, the largest
+// first, as of the last Measured. The caller checks access.
+func (s *Service) Languages(ctx context.Context, id int64) ([]string, error) {
+	names, err := findLanguages(ctx, s.DB, id)
+	if err != nil {
+		return nil, fmt.Errorf("languages of project %d: %w", id, err)
+	}
+	return names, nil
+}
+
 // Measured saves the statistics and contents of a project.
 func (s *Service) Measured(ctx context.Context, id int64, m Statistics, found Contents) error {
 	err := s.DB.Tx(ctx, func(tx *db.Tx) error {

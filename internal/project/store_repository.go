@@ -38,6 +38,11 @@ func saveLanguages(ctx context.Context, q db.Q, id int64, shares map[string]floa
 	return nil
 }
 
+// findLanguages returns the names of the languages of a project, the largest first.
+func findLanguages(ctx context.Context, q db.Q, id int64) ([]string, error) {
+	return db.All(ctx, q, db.Value[string], `SELECT name FROM project_languages WHERE project_id = ? ORDER BY share DESC, name`, id)
+}
+
 func saveImported(ctx context.Context, q db.Q, id int64, status ImportStatus, failure, branch string, at time.Time) error {
 	_, err := q.ExecContext(ctx, `
 		UPDATE projects SET import_status = ?, import_error = ?, default_branch = ?, last_activity_at = ? WHERE id = ?`,
