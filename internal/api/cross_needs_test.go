@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"svc/internal/app/apptest"
@@ -14,7 +15,8 @@ import (
 func TestCrossProjectDotenvLeak(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
-		b := newBench(t, s, "use:\n  script: [x]\n  needs: [{project: alice/lib, job: make, ref: main, artifacts: true}]\n")
+		b := newBench(t, s, "use:\n  script: [x]\n  needs: [{project: $LIB, job: make, ref: main, artifacts: true}]\n")
+		b.variable("LIB", "lib")
 		bob, token := s.User(t, "bob")
 		member(t, s, b.owner, b.project, bob, 40)
 		lib := b.newProject("lib", "make:\n  script: [x]\n  artifacts: {paths: [x], reports: {dotenv: x.env}}\n")
@@ -41,6 +43,18 @@ func TestCrossProjectDotenvLeak(t *testing.T) {
 			_, _, err := s.CI.CreatePipeline(t.Context(), actorOf(t, s, as), project.RefTo(b.project), ci.NewPipeline{Ref: "main"})
 			if err != nil {
 				t.Fatal(err)
+			}
+			if !want {
+				b.take(b.runner, 204, "")
+				var failed []struct{ ID int64 }
+				s.Check(t, apptest.Call{Do: "GET " + b.at("/jobs?per_page=1"), As: b.owner, Status: 200,
+					Want: `[{"name":"use","status":"failed","failure_reason":"missing_dependency_failure"}]`}).JSON(t, &failed)
+				log := s.Check(t, apptest.Call{Do: "GET " + b.at("/jobs/%d/trace", failed[0].ID), As: b.owner, Status: 200})
+				if !strings.Contains(string(log.Body), "has no job make, or the user or token of this job has no access to it") {
+					t.Errorf("%s: log: %s", what, log.Body)
+				}
+				b.settled()
+				return
 			}
 			j := b.run()
 			found := false

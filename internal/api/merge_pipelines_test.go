@@ -89,6 +89,74 @@ func TestMergePipelines(t *testing.T) {
 	})
 }
 
+// TestSkippedMergePipeline checks that [skip ci] applies to merge request pipelines, except
+// those that a user starts.
+func TestSkippedMergePipeline(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		w := newNamedJobs(t, s, mergeYAML)
+		w.push("work", "work [skip ci]", map[string]string{"work.txt": "work\n"})
+		m := requested(t, s, w.owner, w.project, "work", "")
+		w.settled()
+		s.Table(t, []apptest.Call{
+			{Do: "GET " + m + "/pipelines", As: w.owner, Status: 200, Want: `[{"source":"merge_request_event","status":"skipped"},{"source":"push","status":"skipped"}]`},
+			{Do: "POST " + m + "/pipelines", As: w.owner, Status: 201, Want: `{"source":"merge_request_event","status":"pending"}`},
+		})
+	})
+}
+
+// TestMergePipelineFetchesBranches checks the refspecs without a limit of the depth.
+func TestMergePipelineFetchesBranches(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		w := newNamedJobs(t, s, `
+check:
+  script: [x]
+  variables: {GIT_DEPTH: 0}
+  only: [merge_requests]
+named:
+  script: [x]
+  only: [/refs/, refs/merge-requests/1/head]
+`)
+		w.push("work", "work", map[string]string{"work.txt": "work\n"})
+		requested(t, s, w.owner, w.project, "work", "")
+		w.settled()
+		w.pick()
+		j := w.held["check"]
+		if got := j.GitInfo.Refspecs; len(got) != 3 || got[1] != "+refs/heads/*:refs/remotes/origin/*" || got[2] != "+refs/tags/*:refs/tags/*" {
+			t.Errorf("refspecs are %q", got)
+		}
+		if got := j.variable("CI_OPEN_MERGE_REQUESTS"); got != "alice/code!1" {
+			t.Errorf("CI_OPEN_MERGE_REQUESTS is %q", got)
+		}
+		if w.held["named"] != nil {
+			t.Error("a pattern matches the ref of a merge request")
+		}
+	})
+}
+
+// TestChangesInChildPipelines checks that rules:changes of a child pipeline compare with
+// the state before the push.
+func TestChangesInChildPipelines(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		w := newNamedJobs(t, s, "a: {script: [x]}\n")
+		w.push("main", "files", map[string]string{
+			".gitlab-ci.yml": "start: {trigger: {include: child.yml}}\n",
+			"child.yml":      "touched: {script: [x], rules: [{changes: [x]}]}\nother: {script: [x], rules: [{changes: [y]}]}\n",
+			"x":              "1", "y": "1",
+		})
+		w.pick()
+		clear(w.held)
+		w.push("main", "change", map[string]string{"x": "2"})
+		w.settled()
+		w.pick()
+		if w.held["touched"] == nil || w.held["other"] != nil {
+			t.Errorf("jobs of the child pipeline are %v", w.held)
+		}
+	})
+}
+
 // taken yields the pending jobs, each assigned to the runner.
 func (b *bench) taken() iter.Seq[*assigned] {
 	return func(yield func(*assigned) bool) {

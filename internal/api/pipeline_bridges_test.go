@@ -306,7 +306,7 @@ func TestMirrorPipeline(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
 		w := newNamedJobs(t, s, "")
 		other := w.newProject("lib", `job: {script: [x]}`)
-		yaml := "shown: {needs: [{pipeline: alice/lib}]}\nlast: {stage: deploy, script: [x]}\n"
+		yaml := "shown: {needs: [{pipeline: lib}]}\nlast: {stage: deploy, script: [x]}\n"
 		none := w.push("main", "none", map[string]string{".gitlab-ci.yml": yaml})
 		w.see(none, "failed | last:skipped shown:failed")
 		first := w.pushTo(other, "main", "one", map[string]string{"x": "1"})

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -92,9 +93,12 @@ func (s *Service) prepare(ctx context.Context, a *Assignment) (err error) {
 	if a.RunningShared, err = runningShared(ctx, s.DB, a.Project.ID); err != nil {
 		return err
 	}
-	deps, err := s.dependenciesOf(ctx, j, sc)
+	deps, missing, err := s.dependenciesOf(ctx, j, sc)
 	if err != nil {
 		return fmt.Errorf("dependencies: %w", err)
+	}
+	if len(missing) > 0 {
+		return &unrunnable{MissingDependency, "The job could not retrieve the artifacts that it needs: " + missing[0].describe()}
 	}
 	if err := s.prepareDependencies(a, deps); err != nil {
 		return err
@@ -262,7 +266,7 @@ func (a *Assignment) prepareSources() {
 	if a.Depth > 0 && !j.Tag {
 		branch, tag = j.Ref, ""
 	}
-	if p.facts.Request != nil { // only the commit is known to exist
+	if a.Depth > 0 && p.facts.Request != nil { // only the commit is known to exist
 		branch, tag = "", ""
 	}
 	if branch != "" {
@@ -306,24 +310,70 @@ func (s *Service) cacheKey(ctx context.Context, a *Assignment, c config.Cache) (
 		}
 		return c.Key, nil
 	}
-	var changes []string
-	for _, path := range c.KeyFiles {
-		filter := repo.CommitFilter{Ref: a.Pipeline.SHA, Path: path}
-		_, page, err := s.Repos.Commits(ctx, actor.System(), project.RefTo(a.Project.ID), filter, db.Paging{Limit: 1})
-		if err != nil {
-			return "", err
-		}
-		if len(page.Items) > 0 {
-			changes = append(changes, string(page.Items[0].ID))
-		}
+	of := s.fileContents
+	if c.KeyCommits {
+		of = s.fileChanges
+	}
+	ids, err := of(ctx, a, c.KeyFiles)
+	if err != nil {
+		return "", err
 	}
 	key := "default"
-	if len(changes) > 0 {
-		sum := sha1.Sum([]byte(strings.Join(changes, "-")))
+	if len(ids) > 0 {
+		sum := sha1.Sum([]byte(strings.Join(ids, "-")))
 		key = hex.EncodeToString(sum[:])
 	}
 	if c.KeyPrefix != "" {
 		key = c.KeyPrefix + "-" + key
 	}
 	return key, nil
+}
+
+// fileContents returns the IDs of the files that match patterns, in the order of the
+// patterns and paths.
+func (s *Service) fileContents(ctx context.Context, a *Assignment, patterns []string) ([]string, error) {
+	src, err := s.Repos.Source(ctx, actor.System(), project.RefTo(a.Project.ID))
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	var files map[string]string // read once, if there is a wildcard
+	for _, pattern := range patterns {
+		glob := config.ParseGlob(pattern)
+		if glob.Plain() {
+			id, err := src.FileID(ctx, a.Pipeline.SHA, pattern)
+			if err != nil {
+				return nil, err
+			}
+			if id != "" {
+				ids = append(ids, id)
+			}
+			continue
+		}
+		if files == nil {
+			if files, err = src.FileIDs(ctx, a.Pipeline.SHA); err != nil {
+				return nil, err
+			}
+		}
+		for _, path := range glob.Select(slices.Sorted(maps.Keys(files))) {
+			ids = append(ids, files[path])
+		}
+	}
+	return ids, nil
+}
+
+// fileChanges returns the last commits that changed paths.
+func (s *Service) fileChanges(ctx context.Context, a *Assignment, paths []string) ([]string, error) {
+	var ids []string
+	for _, path := range paths {
+		filter := repo.CommitFilter{Ref: a.Pipeline.SHA, Path: path}
+		_, page, err := s.Repos.Commits(ctx, actor.System(), project.RefTo(a.Project.ID), filter, db.Paging{Limit: 1})
+		if err != nil {
+			return nil, err
+		}
+		if len(page.Items) > 0 {
+			ids = append(ids, string(page.Items[0].ID))
+		}
+	}
+	return ids, nil
 }

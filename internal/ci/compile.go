@@ -26,7 +26,7 @@ type pipelineDraft struct {
 	variables []variable.Given
 	inputs    map[string]any
 	payload   string // see NewPipeline
-	skip      bool   // skip the jobs (ci.skip)
+	skip      bool   // skip the jobs (ci.skip, or the commit message of a merge request)
 	// content is the configuration of a child pipeline, and parent its trigger
 	// job: the configuration can include artifacts of the parent pipeline.
 	content []byte
@@ -159,7 +159,7 @@ func (s *Service) input(ctx context.Context, m *pipelineDraft, src *config.Sourc
 		if r := m.pipeline.facts.Request; r != nil {
 			return m.src.Changed(ctx, r.Base, m.pipeline.SHA, true)
 		}
-		if m.pipeline.Source != FromPush || m.pipeline.Tag || m.pipeline.BeforeSHA == string(git.ZeroOID) {
+		if m.pipeline.Tag || m.pipeline.BeforeSHA == string(git.ZeroOID) {
 			return nil, false, nil
 		}
 		return m.src.Changed(ctx, m.pipeline.BeforeSHA, m.pipeline.SHA, true)

@@ -57,7 +57,7 @@ func (s *Service) create(ctx context.Context, m *pipelineDraft, keep bool) (*Pip
 		return nil, &errs.Error{Kind: errs.KindInvalid, Fields: map[string][]string{"base": faults.Messages()}}
 	case err != nil:
 		return nil, fmt.Errorf("compile the CI configuration of project %d: %w", m.src.Project.ID, err)
-	case m.pipeline.Source == FromPush && (m.skip || skips(m.commit.Message)):
+	case m.skip || m.pipeline.Source == FromPush && skips(m.commit.Message):
 		plan = &config.Plan{}
 		m.pipeline.Status = flow.Skipped
 		m.pipeline.FinishedAt = &m.pipeline.CreatedAt

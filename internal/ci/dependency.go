@@ -10,7 +10,6 @@ import (
 	"svc/internal/actor"
 	"svc/internal/ci/artifact"
 	"svc/internal/ci/config"
-	"svc/internal/ci/variable"
 	"svc/internal/errs"
 	"svc/internal/project"
 )
@@ -21,12 +20,26 @@ type dependency struct {
 	artifact.Input
 }
 
+// missingNeed is a need of a job of another pipeline that does not exist, or that the
+// user of the job may not see.
+type missingNeed config.CrossNeed
+
+// describe returns the need for the job log, as written in the configuration: expanded
+// variables may be secret.
+func (n missingNeed) describe() string {
+	if n.Pipeline != "" {
+		return fmt.Sprintf("the pipeline %s has no job %s, or is neither parent, child nor sibling of this pipeline.", n.Pipeline, n.Job)
+	}
+	return fmt.Sprintf("the latest successful pipeline of %s in the project %s has no job %s, or the user or token of this job has no access to it.", n.Ref, n.Project, n.Job)
+}
+
 // dependenciesOf returns the jobs whose artifacts a job downloads: those of its
-// pipeline in order, then those of other pipelines.
-func (s *Service) dependenciesOf(ctx context.Context, j *Job, sc *variableContext) ([]dependency, error) {
-	jobs, err := s.dependencyJobs(ctx, j, sc)
+// pipeline in order, then those of other pipelines; and the needs of other pipelines
+// for which there is no job.
+func (s *Service) dependenciesOf(ctx context.Context, j *Job, sc *variableContext) ([]dependency, []missingNeed, error) {
+	jobs, missing, err := s.dependencyJobs(ctx, j, sc)
 	if err != nil || len(jobs) == 0 {
-		return nil, err
+		return nil, missing, err
 	}
 	var ids []int64
 	for _, d := range jobs {
@@ -34,33 +47,54 @@ func (s *Service) dependenciesOf(ctx context.Context, j *Job, sc *variableContex
 	}
 	files, err := s.Artifacts.Inputs(ctx, ids)
 	if err != nil {
-		return nil, fmt.Errorf("dependencies of job %d: %w", j.ID, err)
+		return nil, nil, fmt.Errorf("dependencies of job %d: %w", j.ID, err)
 	}
 	var found []dependency
 	for _, d := range jobs {
 		found = append(found, dependency{d, files[d.ID]})
 	}
-	return found, nil
+	return found, missing, nil
 }
 
-func (s *Service) dependencyJobs(ctx context.Context, j *Job, sc *variableContext) ([]*Job, error) {
-	found, err := s.ownDependencies(ctx, j)
-	if err != nil {
-		return nil, fmt.Errorf("dependencies of job %d: %w", j.ID, err)
+func (s *Service) dependencyJobs(ctx context.Context, j *Job, sc *variableContext) (found []*Job, missing []missingNeed, err error) {
+	if found, err = s.ownDependencies(ctx, j); err != nil {
+		return nil, nil, fmt.Errorf("dependencies of job %d: %w", j.ID, err)
 	}
+	var texts expansion
 	for _, need := range j.Options.CrossNeeds {
 		if !need.Artifacts {
 			continue
 		}
-		other, err := s.crossDependency(ctx, j, sc, need)
+		if texts.Expander == nil {
+			if texts, err = s.needTexts(ctx, j, sc); err != nil {
+				return nil, nil, fmt.Errorf("dependencies of job %d: %w", j.ID, err)
+			}
+		}
+		other, err := s.crossDependency(ctx, j, sc, texts, need)
 		if err != nil {
-			return nil, fmt.Errorf("dependencies of job %d: %w", j.ID, err)
+			return nil, nil, fmt.Errorf("dependencies of job %d: %w", j.ID, err)
 		}
-		if other != nil {
-			found = append(found, other)
+		if other == nil {
+			missing = append(missing, missingNeed(need))
+			continue
 		}
+		found = append(found, other)
 	}
-	return found, nil
+	return found, missing, nil
+}
+
+// needTexts expands the needs of a job with its variables, except those of the
+// artifacts that it downloads.
+func (s *Service) needTexts(ctx context.Context, j *Job, sc *variableContext) (expansion, error) {
+	list, err := s.variablesOf(ctx, j, sc, nil)
+	if err != nil {
+		return expansion{}, err
+	}
+	known := make([]config.Variable, len(list))
+	for i, v := range list {
+		known[i] = config.Variable{Key: v.Key, Value: v.Value, Raw: v.Raw, File: v.File}
+	}
+	return flatExpansion(ctx, config.LookupIn(known)), nil
 }
 
 func (s *Service) ownDependencies(ctx context.Context, j *Job) ([]*Job, error) {
@@ -92,14 +126,9 @@ func (s *Service) ownDependencies(ctx context.Context, j *Job) ([]*Job, error) {
 
 // crossDependency finds a job of another pipeline. Nil if there is none that
 // the user of this job may see.
-func (s *Service) crossDependency(ctx context.Context, j *Job, sc *variableContext, need config.CrossNeed) (*Job, error) {
-	given, err := s.pipelineVariables(sc.pipeline)
-	if err != nil {
-		return nil, err
-	}
-	texts := flatExpansion(ctx, config.LookupIn(sc.predefined(), j.Options.Variables, variable.Config(given)))
-	name, pipeline, in, ref := texts.All(need.Job), texts.All(need.Pipeline), project.Ref(texts.All(need.Project)), texts.All(need.Ref)
-	if err := texts.err(); err != nil {
+func (s *Service) crossDependency(ctx context.Context, j *Job, sc *variableContext, texts expansion, need config.CrossNeed) (*Job, error) {
+	name, pipeline, in, ref := texts.All(need.Job), texts.All(need.Pipeline), sc.project.Near(texts.All(need.Project)), texts.All(need.Ref)
+	if err := texts.failed(); err != nil {
 		return nil, err
 	}
 	if need.Pipeline != "" {

@@ -48,7 +48,7 @@ func (s *Service) readVariables(ctx context.Context, j *Job) ([]JobVariable, err
 	if err != nil {
 		return nil, err
 	}
-	deps, err := s.dependenciesOf(ctx, j, sc)
+	deps, _, err := s.dependenciesOf(ctx, j, sc)
 	if err != nil {
 		return nil, err
 	}

@@ -83,7 +83,7 @@ func (s *Service) workRequest(ctx context.Context, w requestWork) error {
 	if err != nil {
 		return ignoreRefusal(err)
 	}
-	draft.origin = &w.Origin
+	draft.origin, draft.skip = &w.Origin, skips(draft.commit.Message)
 	// If the configuration is invalid, the branch pipeline already reports it.
 	if _, err := s.create(ctx, draft, false); ignoreRefusal(err) != nil {
 		return fmt.Errorf("pipeline of merge request %d: %w", m.ID, err)

@@ -154,7 +154,11 @@ func (s *Service) watchedBy(ctx context.Context, j *Job) (*Pipeline, error) {
 				return nil, ignoreRefusal(err)
 			}
 		}
-		src, err := s.Repos.Source(ctx, by, project.Ref(name))
+		own, err := project.In(ctx, s.DB, j.ProjectID)
+		if err != nil {
+			return nil, ignoreRefusal(err)
+		}
+		src, err := s.Repos.Source(ctx, by, own.Near(name))
 		if err != nil {
 			return nil, ignoreRefusal(err)
 		}

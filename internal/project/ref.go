@@ -35,6 +35,15 @@ func (r Ref) id() (int64, bool) {
 	return id, true
 }
 
+// Near returns a Ref to a project by its full path, or by its path alone if it is in the
+// same namespace as this one.
+func (p *Project) Near(path string) Ref {
+	if _, numeric := Ref(path).id(); numeric || path == "" || strings.Contains(path, "/") {
+		return Ref(path)
+	}
+	return Ref(p.Namespace.FullPath + "/" + path)
+}
+
 // Moved is the error for a project or group that was requested by an old path and
 // that the actor can see.
 type Moved struct {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 
@@ -203,6 +204,20 @@ func (o *Source) Read(ctx context.Context, commit, path string, limit int) ([]by
 // Paths lists the files of a commit in a directory and below it, sorted. The empty
 // directory is the root. NotFound if there is no such directory. For the ID see Read.
 func (o *Source) Paths(ctx context.Context, commit, directory string) ([]string, error) {
+	ids, err := o.files(ctx, commit, directory)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Sorted(maps.Keys(ids)), nil
+}
+
+// FileIDs returns the IDs of all files of a commit by path. NotFound. For the commit see
+// Read.
+func (o *Source) FileIDs(ctx context.Context, commit string) (map[string]string, error) {
+	return o.files(ctx, commit, "")
+}
+
+func (o *Source) files(ctx context.Context, commit, directory string) (map[string]string, error) {
 	if _, ok := git.ParseOID(commit); !ok {
 		return nil, errs.NotFound("Tree")
 	}
@@ -210,14 +225,28 @@ func (o *Source) Paths(ctx context.Context, commit, directory string) ([]string,
 	if err != nil {
 		return nil, missing(err, "Tree")
 	}
-	var paths []string
+	ids := make(map[string]string, len(entries))
 	for _, e := range entries {
 		if e.Type == git.TypeBlob {
-			paths = append(paths, e.Path)
+			ids[e.Path] = string(e.OID)
 		}
 	}
-	slices.Sort(paths)
-	return paths, nil
+	return ids, nil
+}
+
+// FileID returns the ID of a file or directory of a commit; empty if there is none. For
+// the commit see Read.
+func (o *Source) FileID(ctx context.Context, commit, path string) (string, error) {
+	if _, ok := git.ParseOID(commit); !ok {
+		return "", nil
+	}
+	entry, err := o.repo.Whole().Entry(ctx, commit, strings.Trim(path, "/"))
+	if err := missing(err, "File"); errs.Is(err, errs.KindNotFound) {
+		return "", nil
+	} else if err != nil {
+		return "", err
+	}
+	return string(entry.OID), nil
 }
 
 // Changed lists the files that differ between two commits: directly if straight
