@@ -28,6 +28,7 @@ func (a *App) subscribe() {
 
 	projects := &a.Projects.Events
 	projects.Changed.Subscribe(a.PushRules.ProjectChanged, a.Pages.ProjectChanged, a.Activity.ProjectChanged, a.Notify.ProjectChanged, a.Hooks.ProjectChanged)
+	projects.Transferred.Subscribe(a.Plan.Transferred)
 	projects.Deleted.Subscribe(a.Repos.ProjectsDeleted, a.Plan.ProjectsDeleted, a.Uploads.ProjectsDeleted, a.Alerts.ProjectsDeleted, merge.ProjectsDeleted, a.CI.Artifacts.ProjectsDeleted,
 		runners.ProjectsDeleted, a.Pages.ProjectsDeleted, a.Terraform.ProjectsDeleted, a.Packages.ProjectsDeleted,
 		a.SecureFiles.ProjectsDeleted, a.Code.ProjectsDeleted)

@@ -231,6 +231,10 @@ type Events struct {
 	// Changed is published when a project is created, renamed or moved, when a member
 	// joins or leaves, and when a membership expires.
 	Changed event.Event[Event]
+	// Transferred is published when a project or group has moved to another namespace,
+	// in the transaction of the move. A subscriber replaces what was inherited from
+	// groups that are no longer above it.
+	Transferred event.Event[Transferred]
 	// Deleted is published when projects are deleted permanently, in the
 	// transaction that removes their rows. The database deletes rows with a foreign
 	// key to the project; project itself deletes bots, deploy keys and the avatar. A
@@ -250,6 +254,13 @@ type Events struct {
 type Unlinked struct {
 	ProjectID int64
 	By        int64 // the user who removed it
+}
+
+// Transferred is a project or group that has moved to another namespace.
+type Transferred struct {
+	Project *Project   // one of Project and Group is set
+	Group   *Namespace // its tree is that of the new place
+	From    *int64     // ID of the previous namespace; nil for a top-level group
 }
 
 // AccessRequest is the request of a user to become a member of a project or group.

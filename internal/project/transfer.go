@@ -32,7 +32,7 @@ func (s *Service) Transfer(ctx context.Context, by actor.Actor, ref, to Ref) (*P
 		if err := s.underLimit(ctx, tx, into); err != nil {
 			return err
 		}
-		from := p.Namespace.FullPath
+		from, fromID := p.Namespace.FullPath, p.NamespaceID
 		p.NamespaceID = into.ID
 		if into.UserID != nil {
 			// As for a new project, the owner of the namespace is a member.
@@ -41,6 +41,9 @@ func (s *Service) Transfer(ctx context.Context, by actor.Actor, ref, to Ref) (*P
 			}
 		}
 		if err := s.Events.Changed.Publish(ctx, tx, Event{Kind: ProjectMoved, ProjectID: p.ID, UserID: by.ID, Name: p.Name, From: p.FullPath}); err != nil {
+			return err
+		}
+		if err := s.Events.Transferred.Publish(ctx, tx, Transferred{Project: p, From: &fromID}); err != nil {
 			return err
 		}
 		return s.record(ctx, tx, by, "project_namespace_updated", p.Entity(), audit.Target{}, audit.Details{Change: "namespace", From: from, To: into.FullPath})
@@ -105,7 +108,11 @@ func (s *Service) TransferGroup(ctx context.Context, by actor.Actor, ref Ref, pa
 				return err
 			}
 		}
+		from := n.ParentID
 		n.ParentID = parentID
+		if err := s.Events.Transferred.Publish(ctx, tx, Transferred{Group: n, From: from}); err != nil {
+			return err
+		}
 		return s.record(ctx, tx, by, "group_transferred", n.Entity(), audit.Target{}, audit.Details{Change: "namespace", From: n.FullPath})
 	})
 }
