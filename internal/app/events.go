@@ -85,6 +85,7 @@ func (a *App) provide() {
 
 	a.Plan.OnReference(markup.MergeRequest, a.Merges.Refer)
 	a.Plan.OnReference(markup.Snippet, a.Snippets.Refer)
+	a.Plan.OnCopyUploads(a.Uploads.Copy)
 	a.Merges.OnPipelines(a.CI.HeadPipelines)
 	a.Merges.OnMerging(a.LFS.Merging)
 	a.CI.OnVariables(a.Pages.Variables)

@@ -13,16 +13,17 @@ import (
 )
 
 // MoveIssue moves an issue with its notes, reactions and time tracking to another
-// project. The old issue is closed and links to the new one. Labels and the
-// milestone are kept if the other project has them under the same name. Requires
-// Planner in both projects. NotFound; Forbidden; Invalid if the project is the
-// same or the issue was moved before.
+// project, and its links to other issues. The old issue is closed and refers to the
+// new one. Labels and the milestone are kept if the other project has them under the
+// same name. Requires Planner in both projects. NotFound; Forbidden; TooLarge if it
+// has too many uploaded files; Invalid if the project is the same or the issue was
+// moved before.
 func (s *Service) MoveIssue(ctx context.Context, by actor.Actor, ref project.Ref, iid, toProject int64) (*Issue, error) {
 	return s.copyIssue(ctx, by, ref, iid, toProject, copying{move: true, notes: true})
 }
 
 // CloneIssue copies an issue to a project, optionally with its notes. Requires
-// Planner in both projects. NotFound; Forbidden.
+// Planner in both projects. NotFound; Forbidden; TooLarge as for MoveIssue.
 func (s *Service) CloneIssue(ctx context.Context, by actor.Actor, ref project.Ref, iid, toProject int64, notes bool) (*Issue, error) {
 	return s.copyIssue(ctx, by, ref, iid, toProject, copying{notes: notes})
 }
@@ -58,6 +59,10 @@ func (s *Service) copyIssue(ctx context.Context, by actor.Actor, ref project.Ref
 	if err := s.checkPlan(ctx, to, &f); err != nil {
 		return nil, err
 	}
+	texts, err := s.textsFor(ctx, by, old, proj, to, c.notes)
+	if err != nil {
+		return nil, fmt.Errorf("copy texts of issue %d: %w", old.ID, err)
+	}
 	var copied *Issue
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := tx.Lock(ctx, "issues", old.ID); err != nil {
@@ -70,7 +75,7 @@ func (s *Service) copyIssue(ctx context.Context, by actor.Actor, ref project.Ref
 		if c.move && current.MovedToID != nil {
 			return errs.Invalid("Cannot move issue that has been moved already!")
 		}
-		copied, err = s.insertCopy(ctx, tx, by, to, current, *f.Assignees, c)
+		copied, err = s.insertCopy(ctx, tx, by, to, current, *f.Assignees, texts, c)
 		return err
 	})
 	if err != nil {
@@ -79,11 +84,11 @@ func (s *Service) copyIssue(ctx context.Context, by actor.Actor, ref project.Ref
 	return s.Issue(ctx, by, project.RefTo(to.ID), copied.IID)
 }
 
-func (s *Service) insertCopy(ctx context.Context, tx *db.Tx, by actor.Actor, to *project.Project, old *Issue, assignees []int64, c copying) (*Issue, error) {
+func (s *Service) insertCopy(ctx context.Context, tx *db.Tx, by actor.Actor, to *project.Project, old *Issue, assignees []int64, texts *copiedTexts, c copying) (*Issue, error) {
 	now := s.Now()
 	made := *old
 	made.ProjectID, made.State, made.ClosedAt, made.ClosedByID, made.MovedToID, made.MilestoneID = to.ID, Opened, nil, nil, nil, nil
-	made.UpdatedAt = now
+	made.UpdatedAt, made.Description = now, texts.of(old.Description)
 	if !c.move {
 		made.AuthorID, made.CreatedAt = by.ID, now
 	}
@@ -115,12 +120,15 @@ func (s *Service) insertCopy(ctx context.Context, tx *db.Tx, by actor.Actor, to 
 		return nil, err
 	}
 	if c.notes {
-		if err := copyNotes(ctx, tx, old.Target(), &made); err != nil {
+		if err := copyNotes(ctx, tx, old.Target(), &made, texts.notes); err != nil {
 			return nil, err
 		}
 	}
 	if c.move {
 		if err := copyAwards(ctx, tx, old.ID, made.ID); err != nil {
+			return nil, err
+		}
+		if err := moveLinks(ctx, tx, old.ID, made.ID); err != nil {
 			return nil, err
 		}
 	}

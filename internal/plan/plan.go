@@ -40,6 +40,8 @@ type Service struct {
 
 	referrers map[markup.Kind]Referrer
 	commands  map[Kind]map[string]*Command // by name and alias
+
+	copyUploads CopyUploads
 }
 
 // Events are the events of issues and merge requests.

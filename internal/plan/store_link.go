@@ -57,7 +57,34 @@ func findMilestoneTitled(ctx context.Context, q db.Q, in place, title string) (*
 	return &id, err
 }
 
-func copyNotes(ctx context.Context, tx *db.Tx, from Target, to *Issue) error {
+// moveLinks moves the links of an issue to another one, which has none.
+func moveLinks(ctx context.Context, tx *db.Tx, from, to int64) error {
+	for _, column := range []string{"source_id", "target_id"} {
+		if _, err := tx.ExecContext(ctx, `UPDATE issue_links SET `+column+` = ? WHERE `+column+` = ?`, to, from); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// findNoteTexts returns the texts of the notes that copyNotes copies, up to a size.
+func findNoteTexts(ctx context.Context, q db.Q, of Target, most int) ([]noteText, error) {
+	var list []noteText
+	err := db.Each(ctx, q, func(s db.Scanner) (n noteText, err error) {
+		err = s.Scan(&n.discussion, &n.body)
+		return n, err
+	}, func(n noteText) error {
+		if most -= len(n.body); most >= 0 {
+			list = append(list, n)
+		}
+		return nil
+	}, `SELECT n.discussion_id, n.body FROM notes n WHERE n.noteable_type = ? AND n.noteable_id = ? AND n.system <> '`+crossReference+`' ORDER BY n.id`,
+		string(of.Kind), of.ID)
+	return list, err
+}
+
+// copyNotes copies the notes of an issue, with other texts if there are any.
+func copyNotes(ctx context.Context, tx *db.Tx, from Target, to *Issue, texts []noteText) error {
 	_, err := tx.ExecContext(ctx, `
 		INSERT INTO notes (project_id, noteable_type, noteable_id, noteable_iid, discussion_id, type, author_id, system, internal, resolved_at, resolved_by_id,
 			created_at, updated_at, body)
@@ -67,6 +94,13 @@ func copyNotes(ctx context.Context, tx *db.Tx, from Target, to *Issue) error {
 		to.ProjectID, to.ID, to.IID, string(from.Kind), from.ID)
 	if err != nil {
 		return err
+	}
+	for _, n := range texts {
+		_, err := tx.ExecContext(ctx, `UPDATE notes SET body = ? WHERE noteable_type = 'Issue' AND noteable_id = ? AND discussion_id = ? AND body = ?`,
+			n.copied, to.ID, n.discussion, n.body)
+		if err != nil {
+			return err
+		}
 	}
 	_, err = tx.ExecContext(ctx, `UPDATE issues SET notes = (SELECT count(*) FROM notes n WHERE n.noteable_type = 'Issue' AND n.noteable_id = issues.id AND n.system = '') WHERE id = ?`, to.ID)
 	return err

@@ -2,6 +2,7 @@ package upload
 
 import (
 	"context"
+	"slices"
 
 	"svc/internal/db"
 )
@@ -30,6 +31,19 @@ func list(ctx context.Context, d *db.DB, projectID int64, p db.Paging) (db.Page[
 
 func find(ctx context.Context, q db.Q, projectID, id int64, secret string) (*Upload, error) {
 	return scan(q.QueryRowContext(ctx, `SELECT `+columns+` FROM uploads f WHERE f.project_id = ? AND (f.id = ? OR f.secret = ?)`, projectID, id, secret))
+}
+
+// findAll returns the files of a project among secrets.
+func findAll(ctx context.Context, q db.Q, projectID int64, secrets []string) ([]*Upload, error) {
+	var found []*Upload
+	for part := range slices.Chunk(secrets, 500) {
+		list, err := db.All(ctx, q, scan, `SELECT `+columns+` FROM uploads f WHERE f.project_id = ? AND f.secret IN `+db.In(len(part)), append([]any{projectID}, db.Any(part)...)...)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, list...)
+	}
+	return found, nil
 }
 
 func remove(ctx context.Context, q db.Q, id int64) error {

@@ -92,17 +92,70 @@ func (s *Service) Add(ctx context.Context, by actor.Actor, ref project.Ref, name
 	if size > MaxSize {
 		return nil, errs.TooLarge("The file is larger than %d bytes.", MaxSize)
 	}
+	u := &Upload{ProjectID: in.ID, Name: name, Size: size, AuthorID: &by.ID}
+	return u, s.store(ctx, u, content)
+}
+
+// store stores a new file with a new secret.
+func (s *Service) store(ctx context.Context, u *Upload, content io.Reader) error {
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // never fails
-	u := &Upload{ProjectID: in.ID, Secret: hex.EncodeToString(id[:]), Name: name, Size: size, AuthorID: &by.ID, CreatedAt: s.Now()}
+	u.Secret, u.CreatedAt = hex.EncodeToString(id[:]), s.Now()
 	// The file is stored first, because a row must refer to an existing file.
-	if _, err := s.Blobs.Put(ctx, u.key(), content, blob.Options{Size: size}); err != nil {
-		return nil, fmt.Errorf("store upload: %w", err)
+	if _, err := s.Blobs.Put(ctx, u.key(), content, blob.Options{Size: u.Size}); err != nil {
+		return fmt.Errorf("store upload: %w", err)
 	}
 	if err := insert(ctx, s.DB, u); err != nil {
-		return nil, fmt.Errorf("add upload: %w", err)
+		return fmt.Errorf("add upload: %w", err)
 	}
-	return u, nil
+	return nil
+}
+
+// Limits of Copy, which runs while the user waits.
+const (
+	maxCopied     = 100
+	maxCopiedSize = 512 << 20
+)
+
+// Copy copies files of a project to another project, for texts that are copied, and
+// returns the new secrets by the old ones. Secrets without a file are left out. The
+// caller must have checked that the actor can see the first project and change the
+// second. TooLarge if there are more than 100 files, or they are larger than 512 MiB.
+func (s *Service) Copy(ctx context.Context, fromProject, toProject int64, secrets []string) (map[string]string, error) {
+	files, err := findAll(ctx, s.DB, fromProject, secrets)
+	if err != nil {
+		return nil, fmt.Errorf("find uploads: %w", err)
+	}
+	var size int64
+	for _, u := range files {
+		size += u.Size
+	}
+	if len(files) > maxCopied || size > maxCopiedSize {
+		return nil, errs.TooLarge("At most %d uploaded files with %d bytes can be copied.", maxCopied, maxCopiedSize)
+	}
+	copies := map[string]string{}
+	for _, u := range files {
+		secret, err := s.copy(ctx, u, toProject)
+		if errs.Is(err, errs.KindNotFound) {
+			continue // it is being deleted
+		}
+		if err != nil {
+			return nil, fmt.Errorf("copy upload %d: %w", u.ID, err)
+		}
+		copies[u.Secret] = secret
+	}
+	return copies, nil
+}
+
+func (s *Service) copy(ctx context.Context, u *Upload, toProject int64) (secret string, err error) {
+	file, err := s.Blobs.Get(ctx, u.key())
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	made := &Upload{ProjectID: toProject, Name: u.Name, Size: u.Size, AuthorID: u.AuthorID}
+	err = s.store(ctx, made, file)
+	return made.Secret, err
 }
 
 // List lists the files of a project, newest first. Requires Maintainer.
