@@ -210,3 +210,29 @@ func TestResolveOutdatedThreads(t *testing.T) {
 		s.Check(t, apptest.Call{Name: "switched off", Do: "GET " + at + threads[3], As: bob, Status: 200, Want: open})
 	})
 }
+
+// TestInternalReplyMentions replies in an internal thread. The reply creates no
+// cross-reference, which others could read.
+func TestInternalReplyMentions(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		guestID, guest := s.User(t, "guest")
+		id := newProject(t, s, alice, "p", "")
+		enlist(t, s, id, guestID, project.Guest)
+		at := fmt.Sprintf("/projects/%d/issues", id)
+		for _, title := range []string{"a", "b"} {
+			s.Check(t, apptest.Call{Do: "POST " + at, As: alice, JSON: fmt.Sprintf(`{"title":%q}`, title), Status: 201})
+		}
+		s.Check(t, apptest.Call{Do: "POST " + at + "/1/notes", As: alice, JSON: `{"body":"between us","internal":true}`, Status: 201})
+		var list []struct{ ID string }
+		s.Check(t, apptest.Call{Do: "GET " + at + "/1/discussions", As: alice, Status: 200}).JSON(t, &list)
+		s.Table(t, []apptest.Call{
+			{Name: "reply", Do: "POST " + at + "/1/discussions/" + list[0].ID + "/notes", As: alice, JSON: `{"body":"See #2"}`, Status: 201, Want: `{"internal":true}`},
+			{Name: "not mentioned for others", Do: "GET " + at + "/2/notes", As: guest, Status: 200, Want: `[]`},
+			{Name: "nor for members", Do: "GET " + at + "/2/notes", As: alice, Status: 200, Want: `[]`},
+			{Name: "in public", Do: "POST " + at + "/1/notes", As: alice, JSON: `{"body":"See #2"}`, Status: 201},
+			{Name: "mentioned", Do: "GET " + at + "/2/notes", As: guest, Status: 200, Want: `[{"body":"mentioned in issue #1"}]`},
+		})
+	})
+}

@@ -17,8 +17,17 @@ type NoteBatch struct {
 	s       *Service
 	by      actor.Actor
 	on      Noteable
-	crossed []Mentioned
+	crossed []noteMentions
 	apply   func(ctx context.Context, tx *db.Tx) error
+
+	mentions int // in all notes
+}
+
+// noteMentions are the cross-references of a note. Those of an internal note are not
+// created, because the resulting system notes would be visible to other users.
+type noteMentions struct {
+	note *Note
+	list []Mentioned
 }
 
 // PrepareNotes validates new notes, removes their quick actions and returns them
@@ -67,14 +76,13 @@ func (s *Service) PrepareNotes(ctx context.Context, by actor.Actor, on Noteable,
 	return b, err
 }
 
-// mention adds the cross-references of a note. Internal notes create none, because
-// the resulting system notes would be visible to other users.
+// mention adds the cross-references of a note.
 func (b *NoteBatch) mention(ctx context.Context, n *Note) error {
-	if n.Internal || b.on.Kind != IssueKind && b.on.Kind != MergeKind || len(b.crossed) >= maxCrossReferences {
+	if n.Internal || b.on.Kind != IssueKind && b.on.Kind != MergeKind || b.mentions >= maxCrossReferences {
 		return nil
 	}
 	found, err := b.s.Mentioned(ctx, b.by, b.on.In, n.Body)
-	b.crossed = append(b.crossed, found...)
+	b.crossed, b.mentions = append(b.crossed, noteMentions{n, found}), b.mentions+len(found)
 	return err
 }
 
@@ -92,8 +100,13 @@ func (b *NoteBatch) Publish(ctx context.Context, tx *db.Tx) error {
 			return err
 		}
 	}
-	if err := b.s.CrossReference(ctx, tx, b.by, b.on.source(), b.crossed); err != nil {
-		return err
+	for _, c := range b.crossed {
+		if c.note.Internal { // known for a reply only now: it is as internal as its thread
+			continue
+		}
+		if err := b.s.CrossReference(ctx, tx, b.by, b.on.source(), c.list); err != nil {
+			return err
+		}
 	}
 	return b.apply(ctx, tx)
 }
