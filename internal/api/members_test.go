@@ -178,6 +178,30 @@ func TestAccessRequests(t *testing.T) {
 				{Name: "nothing to approve", Do: fmt.Sprintf("PUT %s/access_requests/%d/approve", at, carolID), As: alice, Status: 404},
 			})
 		}
+		// Adding a user approves their request, and replaces an expired membership.
+		danID, dan := s.User(t, "dan")
+		tomorrow := func() string { return s.Clock.Now().UTC().Add(24 * time.Hour).Format(time.DateOnly) }
+		for _, at := range []string{fmt.Sprintf("/projects/%d", p), fmt.Sprintf("/groups/%d", g)} {
+			one := fmt.Sprintf("%s/members/%d", at, danID)
+			s.Table(t, []apptest.Call{
+				{Name: "ask", Do: "POST " + at + "/access_requests", As: dan, Status: 201},
+				{Name: "add", Do: "POST " + at + "/members", As: alice, JSON: fmt.Sprintf(`{"user_id":%d,"access_level":20,"expires_at":%q}`, danID, tomorrow()), Status: 201, Want: `{"access_level":20}`},
+				{Name: "no request is left", Do: "GET " + at + "/access_requests", As: alice, Status: 200, Want: `[]`},
+				{Name: "a member", Do: "GET " + one, As: dan, Status: 200, Want: `{"access_level":20}`},
+				{Name: "add again", Do: "POST " + at + "/members", As: alice, JSON: fmt.Sprintf(`{"user_id":%d,"access_level":30}`, danID), Status: 409},
+			})
+			s.Clock.Move(48 * time.Hour)
+			s.Table(t, []apptest.Call{
+				{Name: "expired", Do: "GET " + one, As: alice, Status: 404},
+				{Name: "add after the expiration", Do: "POST " + at + "/members", As: alice, JSON: fmt.Sprintf(`{"user_id":%d,"access_level":15,"expires_at":%q}`, danID, tomorrow()), Status: 201,
+					Want: `{"access_level":15}`},
+			})
+			s.Clock.Move(48 * time.Hour)
+			s.Table(t, []apptest.Call{
+				{Name: "ask after the expiration", Do: "POST " + at + "/access_requests", As: dan, Status: 201},
+				{Name: "take it back", Do: fmt.Sprintf("DELETE %s/access_requests/%d", at, danID), As: dan, Status: 204},
+			})
+		}
 		at := fmt.Sprintf("/projects/%d", p)
 		s.Table(t, []apptest.Call{
 			{Name: "ask", Do: "POST " + at + "/access_requests", As: bob, Status: 201},

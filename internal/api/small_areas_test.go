@@ -199,6 +199,8 @@ func TestInvitations(t *testing.T) {
 			})
 		}
 		carol, carolToken := s.User(t, "carol")
+		s.Check(t, apptest.Call{Do: "PUT /groups/g", As: alice, JSON: `{"visibility":"public"}`, Status: 200})
+		s.Check(t, apptest.Call{Name: "an invited user also asks", Do: "POST /groups/g/access_requests", As: carolToken, Status: 201})
 		if err := s.Invites.AcceptAll(t.Context(), carol, []string{"new@example.org"}); err != nil {
 			t.Fatal(err)
 		}

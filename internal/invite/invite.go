@@ -325,12 +325,21 @@ func (s *Service) AcceptAll(ctx context.Context, userID int64, addresses []strin
 	return nil
 }
 
-// accept makes a user a member and deletes the invitation. If the inviter may no
-// longer grant the role, it only deletes the invitation.
+// accept makes a user a member and deletes the invitation. If the user is a member
+// already, or the inviter may no longer grant the role, it only deletes the invitation.
 func (s *Service) accept(ctx context.Context, i *Invitation, userID int64) error {
 	by, err := s.Users.As(ctx, i.CreatedBy)
 	if err == nil {
 		_, err = s.Projects.AddMember(ctx, by, i.Place(), project.NewMember{UserID: userID, Level: i.Level, ExpiresAt: i.ExpiresAt})
+	}
+	if errs.Is(err, errs.KindConflict) {
+		// The user may have requested access at the same moment.
+		if _, err := s.Projects.Member(ctx, actor.System(), i.Place(), userID, false); err != nil {
+			if errs.Is(err, errs.KindNotFound) {
+				return nil // the next sign-in tries again
+			}
+			return err
+		}
 	}
 	if err != nil && !errs.IsRefusal(err) {
 		return err

@@ -86,8 +86,9 @@ type NewMember struct {
 }
 
 // AddMember adds a member. Requires Maintainer of a project or Owner of a group,
-// and at least the granted level. Conflict if the user is a member already;
-// NotFound; Forbidden, also if the group locks the membership of its projects.
+// and at least the granted level. An access request of the user is approved by it.
+// Conflict if the user is a member already; NotFound; Forbidden, also if the group
+// locks the membership of its projects.
 func (s *Service) AddMember(ctx context.Context, by actor.Actor, place Place, n NewMember) (*Member, error) {
 	in, err := s.keep(ctx, s.DB, by, place)
 	if err != nil {
@@ -108,6 +109,12 @@ func (s *Service) AddMember(ctx context.Context, by actor.Actor, place Place, n 
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := s.atLeastInherited(ctx, tx, in, u.ID, n.Level); err != nil {
+			return err
+		}
+		if err := s.clearExpired(ctx, tx, in, u.ID); err != nil {
+			return err
+		}
+		if err := s.settleRequest(ctx, tx, in, u.ID); err != nil && !errs.Is(err, errs.KindNotFound) {
 			return err
 		}
 		m := &Member{UserID: u.ID, Level: n.Level, ExpiresAt: n.ExpiresAt, CreatedAt: s.Now()}

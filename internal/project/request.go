@@ -24,6 +24,9 @@ func (s *Service) RequestAccess(ctx context.Context, by actor.Actor, place Place
 	now := s.Now()
 	m := &Member{UserID: by.ID, Level: Developer, CreatedAt: now, RequestedAt: &now}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := s.clearExpired(ctx, tx, in, by.ID); err != nil {
+			return err
+		}
 		if err := insertMember(ctx, tx, in, m); err != nil {
 			return err
 		}
@@ -75,7 +78,7 @@ func (s *Service) MembershipState(ctx context.Context, by actor.Actor, place Pla
 	if err != nil {
 		return MembershipState{}, err
 	}
-	member, asked, err := ownMembership(ctx, s.DB, in, by.ID)
+	member, asked, err := ownMembership(ctx, s.DB, in, by.ID, s.today())
 	if err != nil {
 		return MembershipState{}, fmt.Errorf("own membership: %w", err)
 	}
@@ -163,17 +166,22 @@ func (s *Service) Deny(ctx context.Context, by actor.Actor, place Place, userID 
 		return err
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		m, err := lockMember(ctx, tx, in, userID, true)
-		if err != nil {
-			return err
-		}
-		if err := deleteMember(ctx, tx, in, m, true); err != nil {
-			return err
-		}
-		return s.publishRequest(ctx, tx, in, userID, true)
+		return s.settleRequest(ctx, tx, in, userID)
 	})
 	if err != nil {
 		return fmt.Errorf("deny request of %d: %w", userID, err)
 	}
 	return nil
+}
+
+// settleRequest deletes an access request. NotFound.
+func (s *Service) settleRequest(ctx context.Context, tx *db.Tx, in source, userID int64) error {
+	m, err := lockMember(ctx, tx, in, userID, true)
+	if err != nil {
+		return err
+	}
+	if err := deleteMember(ctx, tx, in, m, true); err != nil {
+		return err
+	}
+	return s.publishRequest(ctx, tx, in, userID, true)
 }

@@ -187,9 +187,11 @@ func anyOf(conds ...string) string { return "(" + strings.Join(conds, ") OR (") 
 
 // ownMembership reports whether a user is a direct member, or has requested
 // access.
-func ownMembership(ctx context.Context, q db.Q, in source, userID int64) (member, asked bool, err error) {
+func ownMembership(ctx context.Context, q db.Q, in source, userID int64, today string) (member, asked bool, err error) {
 	column, id := in.column()
-	err = q.QueryRowContext(ctx, `SELECT m.requested_at IS NOT NULL FROM members m WHERE `+column+` = ? AND m.user_id = ?`, id, userID).Scan(&asked)
+	err = q.QueryRowContext(ctx, `
+		SELECT m.requested_at IS NOT NULL FROM members m WHERE `+column+` = ? AND m.user_id = ? AND (m.expires_at IS NULL OR m.expires_at > ?)`,
+		id, userID, today).Scan(&asked)
 	if errors.Is(err, db.ErrNoRows) {
 		return false, false, nil
 	}

@@ -46,7 +46,7 @@ func lockMember(ctx context.Context, tx *db.Tx, in source, userID int64, request
 		return nil, db.NotFound(err, "")
 	}
 	if err := tx.Lock(ctx, "members", m.ID); err != nil {
-		return nil, err
+		return nil, db.NotFound(err, "")
 	}
 	m, err = scanMember(tx.QueryRowContext(ctx, query, id, userID))
 	return m, db.NotFound(err, "")
