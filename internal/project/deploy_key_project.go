@@ -82,9 +82,9 @@ func (s *Service) AddDeployKey(ctx context.Context, by actor.Actor, ref Ref, n N
 	return findEnabledKey(ctx, s.DB, in.ID, id)
 }
 
-// EnableDeployKey enables an existing key in a project: a public one, or one of a
-// project that the actor is a member of; administrators may enable any. A key that
-// is enabled already is not changed. Requires Maintainer. NotFound.
+// EnableDeployKey enables an existing key in a project: a public one, or one of
+// another project of which the actor is a Maintainer; administrators may enable any. A
+// key that is enabled already is not changed. Requires Maintainer. NotFound.
 func (s *Service) EnableDeployKey(ctx context.Context, by actor.Actor, ref Ref, id int64) (*DeployKey, error) {
 	in, err := s.Require(ctx, by, ref, Maintainer)
 	if err != nil {
@@ -124,8 +124,9 @@ type DeployKeyChange struct {
 	CanPush *bool   // in this project
 }
 
-// UpdateDeployKey changes a key that is enabled in a project. Requires Maintainer,
-// and an administrator to change the title of a public key.
+// UpdateDeployKey changes a key that is enabled in a project. Requires Maintainer. The
+// title can be changed by the user who created the key and by Maintainers of all
+// projects in which it is enabled; that of a public key by administrators.
 func (s *Service) UpdateDeployKey(ctx context.Context, by actor.Actor, ref Ref, id int64, c DeployKeyChange) (*DeployKey, error) {
 	in, err := s.Require(ctx, by, ref, Maintainer)
 	if err != nil {
@@ -150,8 +151,10 @@ func (s *Service) UpdateDeployKey(ctx context.Context, by actor.Actor, ref Ref, 
 		was := *k
 		patch.Set(&k.Title, c.Title)
 		patch.Set(&k.CanPush, c.CanPush)
-		if k.Title != was.Title && k.Public && !by.Admin {
-			return errs.Forbidden("")
+		if k.Title != was.Title {
+			if err := s.mayRenameKey(ctx, tx, by, k); err != nil {
+				return err
+			}
 		}
 		if err := saveEnabledKey(ctx, tx, in.ID, k); err != nil {
 			return err
@@ -162,6 +165,23 @@ func (s *Service) UpdateDeployKey(ctx context.Context, by actor.Actor, ref Ref, 
 		return nil, fmt.Errorf("update deploy key %d: %w", id, err)
 	}
 	return k, nil
+}
+
+// mayRenameKey returns Forbidden if the actor may not change the title of a key.
+func (s *Service) mayRenameKey(ctx context.Context, tx *db.Tx, by actor.Actor, k *DeployKey) error {
+	switch {
+	case by.Admin:
+		return nil
+	case k.Public:
+		return errs.Forbidden("")
+	case k.CreatedBy != nil && by.Is(*k.CreatedBy):
+		return nil
+	}
+	all, err := s.maintainsKey(ctx, tx, by.ID, k.ID)
+	if err == nil && !all {
+		err = errs.Forbidden("")
+	}
+	return err
 }
 
 func (s *Service) recordKey(ctx context.Context, tx *db.Tx, by actor.Actor, in *Project, was, k *DeployKey) error {

@@ -67,7 +67,7 @@ func (s *Service) reachableKey(ctx context.Context, q db.Q, by actor.Actor, cond
 	var w db.Where
 	w.And(cond, arg)
 	if !by.Admin {
-		mine, args := memberProjects(by.ID, s.today(), Guest)
+		mine, args := memberProjects(by.ID, s.today(), Maintainer)
 		w.And(anyOf("k.public", `k.id IN (SELECT e.deploy_key_id FROM deploy_key_projects e JOIN projects p ON p.id = e.project_id
 			WHERE p.deleted_at IS NULL AND (`+mine+`))`), args...)
 	}
@@ -76,6 +76,15 @@ func (s *Service) reachableKey(ctx context.Context, q db.Q, by actor.Actor, cond
 		return nil, db.NotFound(err, noDeployKey)
 	}
 	return &k, nil
+}
+
+// maintainsKey reports whether the user is a Maintainer of all projects in which a key
+// is enabled.
+func (s *Service) maintainsKey(ctx context.Context, q db.Q, userID, id int64) (bool, error) {
+	mine, args := memberProjects(userID, s.today(), Maintainer)
+	other, err := db.Exists(ctx, q, `SELECT 1 FROM deploy_key_projects e JOIN projects p ON p.id = e.project_id WHERE e.deploy_key_id = ? AND NOT (`+mine+`) LIMIT 1`,
+		append([]any{id}, args...)...)
+	return !other, err
 }
 
 func saveEnabledKey(ctx context.Context, q db.Q, projectID int64, k *DeployKey) error {
