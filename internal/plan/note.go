@@ -342,7 +342,8 @@ func (on Noteable) mayComment(by actor.Actor) error {
 // Publish adds prepared notes of one author to a target, in the transaction of the
 // caller. Several notes are a review: they share one notification and one event.
 // If one of several notes replies to a discussion that was deleted in the
-// meantime, it starts a new one, which is internal if the note is. NotFound; Forbidden for a reply to a system note.
+// meantime, it starts a new one, which is internal if the note is. NotFound;
+// Forbidden for a reply to a system note.
 func (s *Service) Publish(ctx context.Context, tx *db.Tx, by actor.Actor, on Noteable, notes ...*Note) error {
 	// Count locks the target first, as all code that changes notes does. The target
 	// may have become confidential or been deleted.

@@ -246,7 +246,7 @@ type Events struct {
 	// Recorded is published with each audit event about a group or project.
 	Recorded event.Event[Recorded]
 	// Unlinked is published when the fork relationship of a project is removed: the
-	// project and its forks become a fork network of their own.
+	// project and its forks become a separate fork network.
 	Unlinked event.Event[Unlinked]
 }
 

@@ -126,10 +126,12 @@ func (m *Service) wake(ctx context.Context) error {
 	})
 }
 
-// work moves a repository to its new storage. If it is interrupted at any
+func (m *Service) work(ctx context.Context, w moveWork) error { return m.Run(ctx, w.MoveID) }
+
+// Run moves a repository to its new storage, in a background job. If it is interrupted at any
 // point, it is run again.
-func (m *Service) work(ctx context.Context, w moveWork) error {
-	mv, err := m.begin(ctx, w.MoveID)
+func (m *Service) Run(ctx context.Context, id int64) error {
+	mv, err := m.begin(ctx, id)
 	if err != nil || mv == nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package storagemove_test
+package servertest
 
 import (
 	"fmt"
