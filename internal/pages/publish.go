@@ -28,6 +28,13 @@ const maxFiles = 200_000
 // published after this time was left by a crash.
 const writeTime = 24 * time.Hour
 
+// The maximum number of sites with a path prefix. All sites of a host are in memory
+// while it is visited.
+const (
+	maxPrefixes          = 100  // of a project
+	maxNamespacePrefixes = 1000 // of a top-level namespace and all namespaces below it
+)
+
 // prefixTime is the default lifetime of a site with a path prefix. Such sites
 // are usually temporary, for example for a review.
 const prefixTime = 24 * time.Hour
@@ -102,7 +109,10 @@ func (s *Service) publish(ctx context.Context, w publishWork) error {
 		ProjectID: w.ProjectID, JobID: w.JobID, Prefix: w.Prefix, Root: w.Root, ExpiresAt: w.ExpiresAt, CreatedAt: s.Now(),
 		blob: fmt.Sprintf("pages/%02x/%d/%d-%s", uint8(w.ProjectID), w.ProjectID, w.JobID, secret.Token("")[:12]),
 	}
-	err := s.writePack(ctx, site)
+	err := s.mayPublish(ctx, s.DB, site)
+	if err == nil {
+		err = s.writePack(ctx, site)
+	}
 	if kind := errs.KindOf(err); kind == errs.KindUnprocessable || kind == errs.KindNotFound {
 		return s.publishFailed(ctx, w, err)
 	}
@@ -113,8 +123,34 @@ func (s *Service) publish(ctx context.Context, w publishWork) error {
 	if db.IsForeignKey(err) {
 		return nil // the project was deleted; Sweep removes the archive
 	}
+	if errs.Is(err, errs.KindUnprocessable) { // other jobs were faster; Sweep removes the archive
+		return s.publishFailed(ctx, w, err)
+	}
 	if err != nil {
 		return fmt.Errorf("publish job %d: %w", w.JobID, err)
+	}
+	return nil
+}
+
+// mayPublish returns Unprocessable if a site has a path prefix and the project or its
+// top-level namespace has the maximum number of other such sites.
+func (s *Service) mayPublish(ctx context.Context, q db.Q, site *Site) error {
+	if site.Prefix == "" {
+		return nil
+	}
+	now := s.Now()
+	n, err := countPrefixes(ctx, q, site, now)
+	if err != nil {
+		return err
+	}
+	if n >= maxPrefixes {
+		return errs.Unprocessable("The project has reached its limit of %d deployments with a path prefix", maxPrefixes)
+	}
+	if n, err = countNamespacePrefixes(ctx, q, site, now); err != nil {
+		return err
+	}
+	if n >= maxNamespacePrefixes {
+		return errs.Unprocessable("The namespace has reached its limit of %d deployments with a path prefix", maxNamespacePrefixes)
 	}
 	return nil
 }
@@ -167,6 +203,9 @@ func (s *Service) show(ctx context.Context, tx *db.Tx, site *Site) error {
 	had := err == nil
 	if had && old.JobID > site.JobID {
 		return leave(ctx, tx, site.blob, s.Now())
+	}
+	if err := s.mayPublish(ctx, tx, site); err != nil {
+		return err
 	}
 	if err := saveSite(ctx, tx, site); err != nil {
 		return err

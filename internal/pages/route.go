@@ -55,7 +55,7 @@ type routeRow struct {
 	site       Site
 	path       string // full path of the project
 	visibility project.Visibility
-	access     project.Feature
+	features   string // settings of the project as JSON
 	settings   Settings
 
 	primary       Domain // the name is empty if there is none
@@ -142,8 +142,7 @@ func (s *Service) findHost(ctx context.Context, name string, now time.Time) (*ho
 			return nil, err
 		}
 		if len(rows) > 0 {
-			s.addRoute(h, "", rows, s.Place.Secure(), name, verification)
-			return h, nil
+			return h, s.addRoute(h, "", rows, s.Place.Secure(), name, verification)
 		}
 		if rows, err = routesBelow(ctx, s.DB, label, now); err != nil {
 			return nil, err
@@ -159,7 +158,9 @@ func (s *Service) findHost(ctx context.Context, name string, now time.Time) (*ho
 			} else {
 				rest = "/" + rest
 			}
-			s.addRoute(h, rest, rows, s.Place.Secure(), name, verification)
+			if err := s.addRoute(h, rest, rows, s.Place.Secure(), name, verification); err != nil {
+				return nil, err
+			}
 		}
 		return h, nil
 	}
@@ -177,8 +178,7 @@ func (s *Service) findHost(ctx context.Context, name string, now time.Time) (*ho
 	if err != nil {
 		return nil, err
 	}
-	s.addRoute(h, "", rows, s.Place.TLS && d.Certificate != "", name, verification)
-	return h, nil
+	return h, s.addRoute(h, "", rows, s.Place.TLS && d.Certificate != "", name, verification)
 }
 
 // enabled reports whether a domain serves its site.
@@ -188,14 +188,18 @@ func (s *Service) enabled(d *Domain) bool {
 
 // addRoute adds the sites of a project to a host. They all have the same
 // settings.
-func (s *Service) addRoute(h *host, base string, rows []routeRow, secure bool, name string, verification bool) {
-	if len(rows) == 0 || rows[0].access == project.Disabled {
-		return
+func (s *Service) addRoute(h *host, base string, rows []routeRow, secure bool, name string, verification bool) error {
+	if len(rows) == 0 {
+		return nil
 	}
 	first := rows[0]
+	access, err := first.access()
+	if err != nil || access == project.Disabled {
+		return err
+	}
 	r := &Route{
 		ProjectID: first.site.ProjectID, Base: base, HTTPS: secure && first.settings.HTTPSOnly,
-		access: first.access, visibility: first.visibility, sites: map[string]*Version{},
+		access: access, visibility: first.visibility, sites: map[string]*Version{},
 	}
 	for _, row := range rows {
 		r.sites[row.site.Prefix] = &Version{At: row.site.CreatedAt, blob: row.site.blob}
@@ -216,6 +220,7 @@ func (s *Service) addRoute(h *host, base string, rows []routeRow, secure bool, n
 	h.routes[strings.ToLower(base)] = r
 	h.private = h.private || !r.Open()
 	h.deep = max(h.deep, strings.Count(base, "/"))
+	return nil
 }
 
 func portOf(port string) string {

@@ -30,6 +30,26 @@ func findSite(ctx context.Context, q db.Q, projectID int64, prefix string) (*Sit
 	return s, err
 }
 
+// countPrefixes counts the other sites with a path prefix of the project of a site.
+func countPrefixes(ctx context.Context, q db.Q, site *Site, now time.Time) (n int, err error) {
+	err = q.QueryRowContext(ctx, `
+		SELECT count(*) FROM pages_sites WHERE project_id = ? AND prefix NOT IN ('', ?) AND (expires_at IS NULL OR expires_at > ?)`,
+		site.ProjectID, site.Prefix, now).Scan(&n)
+	return n, err
+}
+
+// countNamespacePrefixes is countPrefixes for all projects in the top-level namespace of
+// the project.
+func countNamespacePrefixes(ctx context.Context, q db.Q, site *Site, now time.Time) (n int, err error) {
+	err = q.QueryRowContext(ctx, `
+		SELECT count(*) FROM projects o JOIN namespace_tree a ON a.descendant_id = o.namespace_id
+		JOIN namespaces n ON n.id = a.ancestor_id AND n.parent_id IS NULL JOIN namespace_tree b ON b.ancestor_id = n.id
+		JOIN projects p ON p.namespace_id = b.descendant_id JOIN pages_sites s ON s.project_id = p.id
+		WHERE o.id = ? AND s.prefix <> '' AND NOT (s.project_id = o.id AND s.prefix = ?) AND (s.expires_at IS NULL OR s.expires_at > ?)`,
+		site.ProjectID, site.Prefix, now).Scan(&n)
+	return n, err
+}
+
 // saveSite switches a site to another archive. It returns ErrNoRows if the site has
 // a version of a later job.
 func saveSite(ctx context.Context, q db.Q, s *Site) error {
@@ -109,16 +129,18 @@ const primaryTable = ` LEFT JOIN pages_domains m ON m.project_id = p.id AND m.do
 
 func scanRoute(sc db.Scanner) (routeRow, error) {
 	var r routeRow
-	var visibility, settings string
-	err := scanSite(sc, &r.site, &r.path, &visibility, &settings, &r.settings.HTTPSOnly, &r.settings.label, &r.settings.UniqueDomain,
+	var visibility string
+	err := scanSite(sc, &r.site, &r.path, &visibility, &r.features, &r.settings.HTTPSOnly, &r.settings.label, &r.settings.UniqueDomain,
 		&r.primary.Name, &r.primarySecure, db.NullTime(&r.primary.VerifiedAt), db.NullTime(&r.primary.EnabledUntil))
-	if err != nil {
-		return r, err
-	}
-	parts := struct{ Pages project.Feature }{project.MembersOnly}
-	err = json.Unmarshal([]byte(settings), &parts)
-	r.visibility, r.access = project.Visibility(visibility), parts.Pages
+	r.visibility = project.Visibility(visibility)
 	return r, err
+}
+
+// access returns the access level of Pages in the project of a row.
+func (r routeRow) access() (project.Feature, error) {
+	parts := struct{ Pages project.Feature }{project.MembersOnly}
+	err := json.Unmarshal([]byte(r.features), &parts)
+	return parts.Pages, err
 }
 
 // routesBelow returns the sites of a top-level namespace and all namespaces

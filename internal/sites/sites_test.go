@@ -240,6 +240,43 @@ func TestSite(t *testing.T) {
 				t.Errorf("%d archives are kept, want 2", n)
 			}
 		})
+		t.Run("path prefixes", func(t *testing.T) {
+			fill := func(projectID int64, from, to int) {
+				t.Helper()
+				for n := from; n < to; n++ {
+					if _, err := s.DB.ExecContext(t.Context(), `
+						INSERT INTO pages_sites (project_id, prefix, job_id, root, blob, files, size, created_at)
+						VALUES (?, ?, 1, 'public', 'pages/none', 1, 1, 0)`, projectID, fmt.Sprintf("p%d", n)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			review := func(prefix, failure string) {
+				t.Helper()
+				s.PublishBy(t, id, "site: {script: [x], pages: {publish: dist, path_prefix: "+prefix+"}}\n", map[string]string{"dist/index.html": "<h1>" + prefix + "</h1>"})
+				s.Settled(t)
+				var got string
+				if err := s.DB.QueryRowContext(t.Context(), `SELECT failure FROM pages_projects WHERE project_id = ?`, id).Scan(&got); err != nil || got != failure {
+					t.Errorf("%s: failure is %q, %v; want %q", prefix, got, err, failure)
+				}
+			}
+			fill(id, 0, 99)
+			review("more", "The project has reached its limit of 100 deployments with a path prefix")
+			review("review-1", "") // replaces one
+			review("p1", "")
+			if _, err := s.DB.ExecContext(t.Context(), `DELETE FROM pages_sites WHERE prefix <> '' AND prefix <> 'review-1'`); err != nil {
+				t.Fatal(err)
+			}
+			other := newProject(t, s, alice, `{"path":"prefixes"}`)
+			fill(other, 0, 999)
+			review("more", "The namespace has reached its limit of 1000 deployments with a path prefix")
+			if _, err := s.DB.ExecContext(t.Context(), `UPDATE pages_sites SET expires_at = 1 WHERE project_id = ?`, other); err != nil {
+				t.Fatal(err)
+			}
+			review("more", "")
+			visit{name: "more", at: "alice.pages.test/site/more/", status: 200, want: "more"}.do(t, s.Browser(t))
+			visit{name: "not published", at: "alice.pages.test/site/p2/", status: 404}.do(t, s.Browser(t))
+		})
 		s.Check(t, apptest.Call{Name: "turned off", Do: fmt.Sprintf("PUT /projects/%d", id), As: root, JSON: `{"pages_access_level":"disabled"}`, Status: 200})
 		visit{name: "turned off", at: "alice.pages.test/site/", status: 302}.do(t, c)
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT /projects/%d", id), As: root, JSON: `{"pages_access_level":"public","path":"moved"}`, Status: 200})
