@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"mime/multipart"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +16,7 @@ import (
 
 	"svc/internal/app/apptest"
 	"svc/internal/pages/cert/certtest"
+	"svc/internal/waittest"
 )
 
 func quoted(text string) string {
@@ -111,6 +113,59 @@ func TestPagesDomains(t *testing.T) {
 	})
 }
 
+// TestPagesDomainLimit checks the maximum number of domains of a project.
+func TestPagesDomainLimit(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		id := newProject(t, s, alice, "site", "")
+		at := fmt.Sprintf("/projects/%d/pages/domains", id)
+		s.Check(t, apptest.Call{Do: "GET /application/settings", As: root, Status: 200, Want: `{"max_pages_custom_domains_per_project":100}`})
+		for n := range 100 {
+			s.Check(t, apptest.Call{Do: "POST " + at, As: alice, JSON: fmt.Sprintf(`{"domain":"d%d.example.org"}`, n), Status: 201})
+		}
+		more := apptest.Call{Do: "POST " + at, As: alice, JSON: `{"domain":"more.example.org"}`, Status: 400,
+			Want: `{"message":{"base":["This project reached the limit of custom domains. (Max 100)"]}}`}
+		s.Check(t, more)
+		s.Check(t, apptest.Call{Do: "DELETE " + at + "/d1.example.org", As: alice, Status: 204})
+		more.Status, more.Want = 201, ""
+		s.Check(t, more)
+		s.Check(t, apptest.Call{Do: "PUT /application/settings", As: root, JSON: `{"max_pages_custom_domains_per_project":0}`, Status: 200})
+		s.Check(t, apptest.Call{Do: "POST " + at, As: alice, JSON: `{"domain":"d1.example.org"}`, Status: 201})
+	})
+}
+
+// TestPagesSlowDNS checks that name servers that do not answer only delay the checks of
+// other domains.
+func TestPagesSlowDNS(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		asked, open := make(chan string, 1000), make(chan struct{})
+		var once sync.Once
+		answer := func() { once.Do(func() { close(open) }) }
+		t.Cleanup(answer)
+		s.Pages.LookupTXT = func(_ context.Context, name string) ([]string, error) {
+			asked <- name
+			<-open
+			return nil, errors.New("no such host")
+		}
+		gone, _ := s.User(t, "gone")
+		_, alice := s.User(t, "alice")
+		id := newProject(t, s, alice, "site", "")
+		s.Check(t, apptest.Call{Do: "PUT /application/settings", As: root, JSON: `{"pages_domain_verification_enabled":true}`, Status: 200})
+		for n := range 4*runtime.GOMAXPROCS(0) + 4 {
+			s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /projects/%d/pages/domains", id), As: alice, JSON: fmt.Sprintf(`{"domain":"d%d.example.org"}`, n), Status: 201})
+		}
+		waittest.Receive(t, "a query", asked)
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("DELETE /users/%d", gone), As: root, Status: 204})
+		waittest.For(t, "another background job", func() bool {
+			return s.Send(t, apptest.Call{Do: fmt.Sprintf("GET /users/%d", gone), As: root}).Status == 404
+		})
+		answer()
+		s.Settled(t)
+	})
+}
+
 // multipartOf returns a multipart request with files.
 func multipartOf(t *testing.T, method, address, token string, files map[string]string) *http.Request {
 	t.Helper()
@@ -193,5 +248,35 @@ func TestPagesVerification(t *testing.T) {
 		s.Check(t, apptest.Call{Name: "over", Do: "GET " + at + "/www.example.org", As: alice, Status: 200, Want: `{"verified":false}`})
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /projects/%d/audit_events?per_page=2", id), As: alice, Status: 200,
 			Want: `[{"details":{"change":"verified","from":"true","to":"false"}},{"details":{"change":"verified","from":"false","to":"true"}}]`})
+
+		// A domain that is not verified blocks its owner for a week only.
+		_, bob := s.User(t, "bob")
+		take := apptest.Call{Do: fmt.Sprintf("POST /projects/%d/pages/domains", newProject(t, s, bob, "site", "")), As: bob, JSON: `{"domain":"www.example.org"}`, Status: 400}
+		s.Clock.Move(6 * 24 * time.Hour)
+		again()
+		s.Check(t, take)
+		s.Clock.Move(2 * 24 * time.Hour)
+		again()
+		s.Check(t, apptest.Call{Name: "removed", Do: "GET " + at + "/www.example.org", As: alice, Status: 404})
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("GET /projects/%d/audit_events?per_page=1", id), As: alice, Status: 200,
+			Want: `[{"details":{"remove":"pages_domain","target_details":"www.example.org"}}]`})
+		take.Status = 201
+		s.Check(t, take)
+
+		// While verification is not required, no time passes.
+		require := func(on bool) {
+			t.Helper()
+			s.Check(t, apptest.Call{Do: "PUT /application/settings", As: root, JSON: fmt.Sprintf(`{"pages_domain_verification_enabled":%t}`, on), Status: 200})
+			again()
+		}
+		require(false)
+		s.Clock.Move(30 * 24 * time.Hour)
+		require(true)
+		take.Status = 400
+		s.Check(t, take)
+		s.Clock.Move(8 * 24 * time.Hour)
+		again()
+		take.Status = 201
+		s.Check(t, take)
 	})
 }

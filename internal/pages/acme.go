@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"strconv"
 	"sync"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/limit"
 	"svc/internal/pages/cert"
 	"svc/internal/project"
 	"svc/internal/queue"
@@ -49,6 +51,9 @@ const (
 
 // obtainTime is the timeout for obtaining a certificate.
 const obtainTime = 5 * time.Minute
+
+// orders is the default of Service.Orders.
+var orders = limit.Rate{Name: "pages_certificates", Requests: 50, Period: 3 * time.Hour}
 
 // certificateWork is the background job that obtains or renews the certificate
 // of a domain.
@@ -138,15 +143,22 @@ func (s *Service) obtain(ctx context.Context, w certificateWork) error {
 	if err := s.fill(ctx, d); err != nil {
 		return err
 	}
-	fresh := d.Source == AutoCertificate && d.renewAt != nil && s.Now().Before(*d.renewAt)
-	if !d.AutoSSL || fresh || !s.enabled(d) || !s.ACME.On() {
+	if !d.AutoSSL || !s.certificateDue(d) || !s.enabled(d) || !s.ACME.On() {
 		return nil
+	}
+	if order := s.limits.Allow(strconv.FormatInt(d.ProjectID, 10), s.Orders); !order.OK {
+		return delayCertificate(ctx, s.DB, d.ID, s.Now().Add(order.RetryAfter))
 	}
 	c, err := s.issue(ctx, d)
 	if err != nil {
 		return s.noteFailure(ctx, d, err)
 	}
 	return s.takeIssued(ctx, d, c)
+}
+
+// certificateDue reports whether an automatic certificate may be requested now.
+func (s *Service) certificateDue(d *Domain) bool {
+	return d.renewAt == nil || !s.Now().Before(*d.renewAt)
 }
 
 // issue obtains or renews a certificate and returns it from the storage of the
@@ -253,7 +265,7 @@ func (s *Service) RenewCertificates(ctx context.Context) error {
 		after = ids[len(ids)-1]
 		err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 			for _, id := range ids {
-				if err := s.Queue.Add(ctx, tx, certificateWork{DomainID: id}, queue.Unique(), queue.Priority(3), queue.Tries(3)); err != nil {
+				if err := s.Queue.Add(ctx, tx, certificateWork{DomainID: id}, queue.In(lane), queue.Unique(), queue.Priority(3), queue.Tries(3)); err != nil {
 					return err
 				}
 			}

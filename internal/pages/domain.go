@@ -39,6 +39,7 @@ type Domain struct {
 	Code          string     // verification code, for the DNS record
 	VerifiedAt    *time.Time
 	EnabledUntil  *time.Time
+	RemoveAt      *time.Time // if the domain is not verified before; nil means never
 	CreatedAt     time.Time
 	UpdatedAt     time.Time
 	ProjectPath   string
@@ -145,7 +146,8 @@ type NewDomain struct {
 }
 
 // CreateDomain adds a domain to a project. For permissions see Domains. It returns
-// Invalid if the name or the certificate is not valid, or the domain already exists.
+// Invalid if the name or the certificate is not valid, the domain already exists, or
+// the project has the maximum number of domains.
 func (s *Service) CreateDomain(ctx context.Context, by actor.Actor, ref project.Ref, n NewDomain) (*Domain, error) {
 	in, err := s.change(ctx, by, ref)
 	if err != nil {
@@ -166,7 +168,14 @@ func (s *Service) CreateDomain(ctx context.Context, by actor.Actor, ref project.
 	if err := s.fill(ctx, d); err != nil {
 		return nil, err
 	}
+	if d.Verification {
+		at := now.Add(unverifiedFor)
+		d.RemoveAt = &at
+	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := s.mayAddDomain(ctx, tx, in.ID); err != nil {
+			return err
+		}
 		if err := insertDomain(ctx, tx, d); err != nil {
 			return err
 		}
@@ -184,15 +193,34 @@ func (s *Service) CreateDomain(ctx context.Context, by actor.Actor, ref project.
 	return d, nil
 }
 
+// mayAddDomain returns Invalid if a project has the maximum number of domains.
+func (s *Service) mayAddDomain(ctx context.Context, tx *db.Tx, projectID int64) error {
+	settings, err := s.Settings.Current(ctx)
+	if err != nil || settings.MaxPagesDomains == 0 {
+		return err
+	}
+	if err := tx.Lock(ctx, "projects", projectID); err != nil {
+		return err
+	}
+	n, err := countDomains(ctx, tx, projectID)
+	if err != nil {
+		return err
+	}
+	if n >= settings.MaxPagesDomains {
+		return errs.InvalidField("base", "This project reached the limit of custom domains. (Max %d)", settings.MaxPagesDomains)
+	}
+	return nil
+}
+
 // follow adds the background jobs that a new or changed domain needs.
 func (s *Service) follow(ctx context.Context, tx *db.Tx, d *Domain) error {
 	if d.Verification && d.VerifiedAt == nil {
-		if err := s.Queue.Add(ctx, tx, domainWork{d.ID}, queue.Unique()); err != nil {
+		if err := s.Queue.Add(ctx, tx, domainWork{d.ID}, queue.In(lane), queue.Unique()); err != nil {
 			return err
 		}
 	}
-	if d.AutoSSL && s.ACME.On() && d.Source != AutoCertificate {
-		return s.Queue.Add(ctx, tx, certificateWork{DomainID: d.ID}, queue.Unique())
+	if d.AutoSSL && s.ACME.On() && d.Source != AutoCertificate && s.certificateDue(d) {
+		return s.Queue.Add(ctx, tx, certificateWork{DomainID: d.ID}, queue.In(lane), queue.Unique())
 	}
 	return nil
 }
@@ -230,7 +258,11 @@ func (s *Service) UpdateDomain(ctx context.Context, by actor.Actor, ref project.
 			d.AutoSSL = false // the certificate of the user must not be replaced
 		}
 		if c.AutoSSL != nil && *c.AutoSSL != d.AutoSSL {
-			d.AutoSSL, d.renewAt = *c.AutoSSL, nil
+			d.AutoSSL = *c.AutoSSL
+			// The owner may have fixed what made the last attempt fail.
+			if soon := s.Now().Add(leastWait); d.Source != AutoCertificate && d.renewAt != nil && soon.Before(*d.renewAt) {
+				d.renewAt = &soon
+			}
 			changed = joined(changed, "auto_ssl_enabled")
 		}
 		if err := wrong.Err(); err != nil {
@@ -274,10 +306,15 @@ func (s *Service) lockDomain(ctx context.Context, tx *db.Tx, projectID int64, na
 	return d, db.NotFound(err, "PagesDomain")
 }
 
-// setCertificate validates a certificate and sets it.
+// setCertificate validates a certificate and sets it. If an automatic certificate is
+// replaced, the next one is due immediately; the delay after a failed attempt stays.
 func (s *Service) setCertificate(wrong errs.Fields, d *Domain, c Certificate) {
+	renewed := d.Source == AutoCertificate && d.AutoSSLError == ""
 	if c == (Certificate{}) {
-		d.Certificate, d.sealedKey, d.Source, d.ExpiresAt, d.renewAt = "", "", NoCertificate, nil, nil
+		d.Certificate, d.sealedKey, d.Source, d.ExpiresAt = "", "", NoCertificate, nil
+		if renewed {
+			d.renewAt = nil
+		}
 		return
 	}
 	fault := func(field string, err error) {
@@ -295,11 +332,14 @@ func (s *Service) setCertificate(wrong errs.Fields, d *Domain, c Certificate) {
 	fault("key", chain.Matches(key))
 	fault("certificate", chain.CheckTime(s.Now()))
 	s.putCertificate(d, c, chain, UserCertificate)
+	if renewed {
+		d.renewAt = nil
+	}
 }
 
 func (s *Service) putCertificate(d *Domain, c Certificate, chain cert.Chain, from Source) {
 	at := chain.ExpiresAt()
-	d.Certificate, d.Source, d.ExpiresAt, d.renewAt = c.PEM, from, &at, nil
+	d.Certificate, d.Source, d.ExpiresAt = c.PEM, from, &at
 	d.sealedKey = s.Keys.Seal([]byte(c.Key), d.place())
 }
 

@@ -16,6 +16,7 @@ import (
 	"svc/internal/blob"
 	"svc/internal/ci"
 	"svc/internal/db"
+	"svc/internal/limit"
 	"svc/internal/notice"
 	"svc/internal/project"
 	"svc/internal/queue"
@@ -78,11 +79,24 @@ func (p Place) AuthHost() string { return "projects." + p.Host() }
 // Service implements Pages.
 type Service struct {
 	Deps
+	// Orders limits how many certificates are requested for the domains of one
+	// project: ACME servers limit the requests of an account, and all projects of the
+	// instance share one. Only tests change it.
+	Orders limit.Rate
+
 	hosts  *notice.Cache[string, *host] // by name
 	packs  packs
 	certs  *notice.Cache[string, *tls.Certificate] // by name, nil if there is none
 	issuer issuer
+	limits *limit.Limiter
 }
+
+// lane is the queue lane for background jobs that wait for the name servers and the
+// ACME challenges of custom domains. Other background jobs do not wait for them.
+const (
+	lane        = "pages"
+	laneWorkers = 2
+)
 
 const (
 	// hostTTL limits how long a cached host or certificate is used even if no
@@ -100,11 +114,12 @@ const topic = "pages"
 // New returns the service, registers its background jobs and subscribes to
 // notices.
 func New(d Deps) *Service {
-	s := &Service{Deps: d}
+	s := &Service{Deps: d, Orders: orders, limits: limit.New(limit.Deps{Now: d.Now})}
 	if s.LookupTXT == nil {
 		s.LookupTXT = net.DefaultResolver.LookupTXT
 	}
 	s.packs.open = map[string]*opened{}
+	s.Queue.Lane(lane, laneWorkers)
 	queue.Handle(s.Queue, s.publish, queue.Timeout(time.Hour))
 	queue.Handle(s.Queue, s.obtain, queue.Timeout(10*time.Minute))
 	queue.Handle(s.Queue, s.checkDomain)

@@ -8,7 +8,7 @@ import (
 )
 
 const domainColumns = `d.id, d.project_id, d.domain, d.auto_ssl, d.auto_ssl_error, d.certificate, d.private_key, d.certificate_source, d.expires_at,
-	d.renew_at, d.verification_code, d.verified_at, d.enabled_until, d.created_at, d.updated_at, p.full_path`
+	d.renew_at, d.remove_at, d.verification_code, d.verified_at, d.enabled_until, d.created_at, d.updated_at, p.full_path`
 
 const domainTables = `pages_domains d JOIN projects p ON p.id = d.project_id`
 
@@ -16,7 +16,7 @@ func scanDomain(sc db.Scanner) (*Domain, error) {
 	var d Domain
 	var source string
 	err := sc.Scan(&d.ID, &d.ProjectID, &d.Name, &d.AutoSSL, &d.AutoSSLError, &d.Certificate, &d.sealedKey, &source, db.NullTime(&d.ExpiresAt),
-		db.NullTime(&d.renewAt), &d.Code, db.NullTime(&d.VerifiedAt), db.NullTime(&d.EnabledUntil), db.Time(&d.CreatedAt), db.Time(&d.UpdatedAt), &d.ProjectPath)
+		db.NullTime(&d.renewAt), db.NullTime(&d.RemoveAt), &d.Code, db.NullTime(&d.VerifiedAt), db.NullTime(&d.EnabledUntil), db.Time(&d.CreatedAt), db.Time(&d.UpdatedAt), &d.ProjectPath)
 	d.Source = Source(source)
 	return &d, err
 }
@@ -61,12 +61,17 @@ func dueDomains(ctx context.Context, q db.Q, after int64, now time.Time) ([]int6
 		SELECT id FROM pages_domains WHERE auto_ssl AND id > ? AND (renew_at IS NULL OR renew_at <= ?) ORDER BY id LIMIT ?`, after, now, someDomains)
 }
 
+func countDomains(ctx context.Context, q db.Q, projectID int64) (n int, err error) {
+	err = q.QueryRowContext(ctx, `SELECT count(*) FROM pages_domains WHERE project_id = ?`, projectID).Scan(&n)
+	return n, err
+}
+
 func insertDomain(ctx context.Context, q db.Q, d *Domain) error {
 	return q.QueryRowContext(ctx, `
 		INSERT INTO pages_domains (project_id, domain, auto_ssl, certificate, private_key, certificate_source, expires_at, verification_code,
-			created_at, updated_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
-		d.ProjectID, d.Name, d.AutoSSL, d.Certificate, d.sealedKey, string(d.Source), d.ExpiresAt, d.Code, d.CreatedAt, d.UpdatedAt).Scan(&d.ID)
+			remove_at, created_at, updated_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+		d.ProjectID, d.Name, d.AutoSSL, d.Certificate, d.sealedKey, string(d.Source), d.ExpiresAt, d.Code, d.RemoveAt, d.CreatedAt, d.UpdatedAt).Scan(&d.ID)
 }
 
 func saveDomain(ctx context.Context, q db.Q, d *Domain) error {
@@ -82,7 +87,19 @@ func saveFailure(ctx context.Context, q db.Q, id int64, text string, again time.
 }
 
 func saveVerified(ctx context.Context, q db.Q, d *Domain) error {
-	return db.ExecOne(ctx, q, `UPDATE pages_domains SET verified_at = ?, enabled_until = ? WHERE id = ?`, d.VerifiedAt, d.EnabledUntil, d.ID)
+	return db.ExecOne(ctx, q, `UPDATE pages_domains SET verified_at = ?, enabled_until = ?, remove_at = ? WHERE id = ?`, d.VerifiedAt, d.EnabledUntil, d.RemoveAt, d.ID)
+}
+
+// keepDomains cancels the removal of all domains that are not verified.
+func keepDomains(ctx context.Context, q db.Q) error {
+	_, err := q.ExecContext(ctx, `UPDATE pages_domains SET remove_at = NULL WHERE remove_at IS NOT NULL`)
+	return err
+}
+
+// delayCertificate sets when a certificate is requested next.
+func delayCertificate(ctx context.Context, q db.Q, id int64, until time.Time) error {
+	_, err := q.ExecContext(ctx, `UPDATE pages_domains SET renew_at = ? WHERE id = ? AND auto_ssl`, until, id)
+	return err
 }
 
 // deleteDomain deletes a domain. If it is the primary domain of its project, the

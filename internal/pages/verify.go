@@ -20,6 +20,10 @@ import (
 // last found, so that DNS failures do not disable it immediately.
 const enabledFor = 7 * 24 * time.Hour
 
+// unverifiedFor is how long a domain that is not verified is kept. Then it is removed,
+// so that it does not block the owner of the domain.
+const unverifiedFor = 7 * 24 * time.Hour
+
 // lookupTime is the timeout of a DNS query.
 const lookupTime = 15 * time.Second
 
@@ -81,7 +85,7 @@ func (s *Service) noteVerified(ctx context.Context, by actor.Actor, in *project.
 	switch {
 	case shown:
 		until := now.Add(enabledFor)
-		d.EnabledUntil = &until
+		d.EnabledUntil, d.RemoveAt = &until, nil
 		if !was {
 			d.VerifiedAt = &now
 		}
@@ -89,9 +93,11 @@ func (s *Service) noteVerified(ctx context.Context, by actor.Actor, in *project.
 		return nil
 	default:
 		d.VerifiedAt, d.EnabledUntil = nil, nil
-		if !was {
+		if !was && (!d.Verification || d.RemoveAt != nil) {
 			return nil
 		}
+		at := now.Add(unverifiedFor)
+		d.RemoveAt = &at
 	}
 	return s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := saveVerified(ctx, tx, d); err != nil {
@@ -108,7 +114,8 @@ func (s *Service) noteVerified(ctx context.Context, by actor.Actor, in *project.
 	})
 }
 
-// checkDomain runs a domainWork.
+// checkDomain runs a domainWork: it verifies a domain, or removes it if it has not been
+// verified in time.
 func (s *Service) checkDomain(ctx context.Context, w domainWork) error {
 	d, err := findDomainByID(ctx, s.DB, w.DomainID)
 	if errors.Is(err, db.ErrNoRows) {
@@ -121,15 +128,44 @@ func (s *Service) checkDomain(ctx context.Context, w domainWork) error {
 		return err
 	}
 	in := &project.Project{ID: d.ProjectID, FullPath: d.ProjectPath}
-	return s.noteVerified(ctx, actor.System(), in, d, s.shows(ctx, d))
+	shown := s.shows(ctx, d)
+	if !shown && d.Verification && d.RemoveAt != nil && !s.Now().Before(*d.RemoveAt) {
+		return s.removeUnverified(ctx, in, d)
+	}
+	return s.noteVerified(ctx, actor.System(), in, d, shown)
+}
+
+// removeUnverified removes a domain that has not been verified in time.
+func (s *Service) removeUnverified(ctx context.Context, in *project.Project, d *Domain) error {
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		now, err := s.lockDomain(ctx, tx, d.ProjectID, d.Name)
+		if errs.Is(err, errs.KindNotFound) || err == nil && (now.ID != d.ID || now.RemoveAt == nil) {
+			return nil // the domain was deleted or verified
+		}
+		if err != nil {
+			return err
+		}
+		if err := deleteDomain(ctx, tx, now); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, actor.System(), in, now, "pages_domain_deleted", audit.Details{Remove: "pages_domain"})
+	})
+	if err != nil {
+		return fmt.Errorf("remove unverified domain %q: %w", d.Name, err)
+	}
+	return nil
 }
 
 // CheckDomains adds background jobs that verify all domains, if verification is
-// required.
+// required. Otherwise no domain is removed, and when verification is required again,
+// owners have the whole time.
 func (s *Service) CheckDomains(ctx context.Context) error {
 	settings, err := s.Settings.Current(ctx)
-	if err != nil || !settings.PagesVerification {
+	if err != nil {
 		return err
+	}
+	if !settings.PagesVerification {
+		return keepDomains(ctx, s.DB)
 	}
 	for after := int64(0); ; {
 		ids, err := domainIDs(ctx, s.DB, after)
@@ -139,7 +175,7 @@ func (s *Service) CheckDomains(ctx context.Context) error {
 		after = ids[len(ids)-1]
 		err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 			for _, id := range ids {
-				if err := s.Queue.Add(ctx, tx, domainWork{id}, queue.Unique(), queue.Priority(3), queue.Tries(3)); err != nil {
+				if err := s.Queue.Add(ctx, tx, domainWork{id}, queue.In(lane), queue.Unique(), queue.Priority(3), queue.Tries(3)); err != nil {
 					return err
 				}
 			}

@@ -82,6 +82,7 @@ type Settings struct {
 
 	// Pages.
 	MaxPagesMegabytes  int  // of one site; 0 is no limit
+	MaxPagesDomains    int  // of a project; 0 is no limit
 	PagesVerification  bool // users must prove the ownership of custom domains with a DNS record
 	PagesUniqueDomains bool // sites of new projects use a unique domain
 

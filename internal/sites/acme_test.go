@@ -210,23 +210,34 @@ func TestAutomatic(t *testing.T) {
 		later(10 * day)
 		tries(3, "days later")
 
+		for range 5 { // does not order before its time
+			for _, on := range []string{"false", "true"} {
+				s.Check(t, apptest.Call{Do: "PUT " + at + "/www.example.org", As: root, JSON: `{"auto_ssl_enabled":` + on + `}`, Status: 200})
+			}
+			s.Check(t, apptest.Call{Do: "PUT " + at + "/www.example.org", As: root, JSON: `{"certificate":"","key":"","auto_ssl_enabled":true}`, Status: 200})
+		}
+		s.Settled(t)
+		tries(3, "changed while it waits")
+		later(10 * time.Minute)
+		tries(4, "changed, so tried sooner")
+
 		i.set(90*day, false)
 		later(day)
-		tries(4, "it works")
+		tries(5, "it works")
 		secure()
 		if err := s.DB.QueryRowContext(t.Context(), `SELECT auto_ssl_error FROM pages_domains`).Scan(&failure); err != nil || failure != "" {
 			t.Errorf("the owner still reads %q: %v", failure, err)
 		}
 		later(59 * day)
-		tries(4, "a month is left")
+		tries(5, "a month is left")
 		i.set(6*day, false)
 		later(2 * day)
-		tries(5, "renewed")
+		tries(6, "renewed")
 		secure()
 		later(3 * day)
-		tries(5, "a short one lasts")
+		tries(6, "a short one lasts")
 		later(2 * day)
-		tries(6, "a short one is renewed")
+		tries(7, "a short one is renewed")
 		secure()
 		if i.issued() != 3 {
 			t.Errorf("%d certificates were issued, want 3", i.issued())
@@ -258,14 +269,40 @@ func TestAutomatic(t *testing.T) {
 		s.Check(t, apptest.Call{Do: "PUT " + at + "/www.example.org", As: root, JSON: `{"auto_ssl_enabled":true}`, Status: 200}) // drops the cache
 		secure()
 		later(5 * day)
-		tries(7, "by the same account")
+		tries(8, "by the same account")
 		secure()
 
 		certificate, key := i.ca.Issue(s.Clock.Now().Add(day), "www.example.org")
 		s.Check(t, apptest.Call{Do: "PUT " + at + "/www.example.org", As: root, Status: 200,
 			JSON: fmt.Sprintf(`{"certificate":%q,"key":%q,"auto_ssl_enabled":false}`, certificate, key)})
 		later(time.Hour)
-		tries(7, "its own")
+		tries(8, "its own")
 		secure()
+	})
+}
+
+// TestOrdersPerProject checks that a project that adds and deletes domains in a loop
+// does not use up the orders of the instance.
+func TestOrdersPerProject(t *testing.T) {
+	t.Parallel()
+	dbtest.EachSource(t, func(t *testing.T, src dbtest.Source) {
+		i := newIssuer(t)
+		s := apptest.Start(t, src, apptest.Pages, apptest.ACME(i.url+"/dir"))
+		s.Clock.Stop()
+		i.sites, i.now = s.PagesAddr, s.Clock.Now
+		i.set(time.Hour, true)
+		id := newProject(t, s, root, `{"path":"site"}`)
+		at := fmt.Sprintf("/projects/%d/pages/domains", id)
+		const most = 2
+		s.Pages.Orders.Requests = most
+		for n := range 2 * most {
+			s.Check(t, apptest.Call{Do: "POST " + at, As: root, JSON: fmt.Sprintf(`{"domain":"d%d.example.org","auto_ssl_enabled":true}`, n), Status: 201})
+		}
+		s.Settled(t)
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		if len(i.orders) != most {
+			t.Errorf("%d orders, want %d", len(i.orders), most)
+		}
 	})
 }
