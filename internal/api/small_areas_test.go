@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"svc/internal/app/apptest"
+	"svc/internal/mail/mailtest"
 )
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }
@@ -211,5 +212,43 @@ func TestInvitations(t *testing.T) {
 			{Name: "delete", Do: "DELETE /groups/g/invitations/Z@example.org", As: alice, Status: 204},
 			{Name: "gone", Do: "DELETE /groups/g/invitations/z@example.org", As: alice, Status: 404},
 		})
+	})
+}
+
+// TestInvitationRates checks that inviting and revoking in a loop sends a limited number
+// of emails.
+func TestInvitationRates(t *testing.T) {
+	t.Parallel()
+	apptest.EachMailed(t, func(t *testing.T, s *apptest.Server, post *mailtest.Server) {
+		s.Clock.Stop()
+		_, alice := s.User(t, "alice")
+		s.Check(t, apptest.Call{Do: "POST /projects", As: alice, JSON: `{"name":"p"}`, Status: 201})
+		group(t, s, alice, "g", "")
+		invite := func(place, emails string, status int, want string) {
+			t.Helper()
+			s.Check(t, apptest.Call{Do: "POST " + place + "/invitations", As: alice, JSON: `{"email":"` + emails + `","access_level":30}`, Status: status, Want: want})
+		}
+		const p, g, most = "/projects/alice%2Fp", "/groups/g", 5
+		for range most {
+			invite(p, "Victim@example.org", 201, `{"status":"success"}`)
+			invite(p, "victim@example.org", 201, `{"status":"error"}`) // sends nothing
+			s.Check(t, apptest.Call{Do: "DELETE " + p + "/invitations/victim@example.org", As: alice, Status: 204})
+		}
+		const refused = `{"message":{"error":"This endpoint has been requested too many times. Try again later."}}`
+		for _, place := range []string{p, g} {
+			invite(place, "victim@example.org", 429, refused)
+			s.Check(t, apptest.Call{Do: "GET " + place + "/invitations", As: alice, Status: 200, Want: `[]`})
+		}
+		invite(p, "friend@example.org,victim@example.org", 201, `{"status":"error","message":{"victim@example.org":"Too many invitations were sent. Try again later."}}`)
+		s.Settled(t)
+		sent := map[string]int{}
+		for _, e := range post.Emails() {
+			sent[e.To]++
+		}
+		if sent["victim@example.org"] != most || sent["friend@example.org"] != 1 {
+			t.Errorf("emails were sent to %v", sent)
+		}
+		s.Clock.Move(24 * time.Hour)
+		invite(p, "victim@example.org", 201, `{"status":"success"}`)
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/mail"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"svc/internal/audit"
 	"svc/internal/db"
 	"svc/internal/errs"
+	"svc/internal/limit"
 	post "svc/internal/mail"
 	"svc/internal/project"
 	"svc/internal/secret"
@@ -31,10 +33,13 @@ type Deps struct {
 }
 
 // Service manages invitations.
-type Service struct{ Deps }
+type Service struct {
+	Deps
+	limits *limit.Limiter
+}
 
 // New returns the service.
-func New(d Deps) *Service { return &Service{d} }
+func New(d Deps) *Service { return &Service{Deps: d, limits: limit.New(limit.Deps{Now: d.Now})} }
 
 // Invitation is a pending invitation.
 type Invitation struct {
@@ -61,6 +66,14 @@ const (
 	maxEmails  = 100  // of one request
 	maxPending = 1000 // of a place
 	maxAddress = 255
+)
+
+// The rates of invitation emails. An invitation can be revoked and created again, and
+// anyone can create groups, so pending invitations do not limit the emails to an address.
+var (
+	inviterAddressRate = limit.Rate{Name: "invitations_of_inviter_to_address", Requests: 5, Period: 24 * time.Hour}
+	addressRate        = limit.Rate{Name: "invitations_to_address", Requests: 50, Period: 24 * time.Hour}
+	inviterRate        = limit.Rate{Name: "invitations_of_inviter", Requests: 1000, Period: 24 * time.Hour}
 )
 
 // manager returns a project or group if the actor may manage its members, and
@@ -110,7 +123,8 @@ func (s *Service) List(ctx context.Context, by actor.Actor, at project.Place, qu
 type Result map[string]string
 
 // Invite invites email addresses and users. The result contains those that could not
-// be invited; all others are invited. Errors: NotFound, Forbidden, Invalid.
+// be invited; all others are invited. Errors: NotFound, Forbidden, Invalid; limit.Refused
+// if nobody could be invited because of too many invitation emails.
 func (s *Service) Invite(ctx context.Context, by actor.Actor, at project.Place, emails []string, userIDs []int64, level project.Level, expires string) (Result, error) {
 	in, setup, err := s.manager(ctx, by, at)
 	if err != nil {
@@ -138,8 +152,13 @@ func (s *Service) Invite(ctx context.Context, by actor.Actor, at project.Place, 
 			return nil, err
 		}
 	}
-	for _, email := range emails {
-		if err := failed.note(email, s.inviteOne(ctx, by, at, in, email, level, expires)); err != nil {
+	for i, email := range emails {
+		err := s.inviteOne(ctx, by, at, in, email, level, expires)
+		if _, refused := errors.AsType[limit.Refused](err); refused && len(failed) < len(userIDs)+i {
+			failed[email] = "Too many invitations were sent. Try again later."
+			continue
+		}
+		if err := failed.note(email, err); err != nil {
 			return nil, err
 		}
 	}
@@ -188,6 +207,9 @@ func (s *Service) inviteOne(ctx context.Context, by actor.Actor, at project.Plac
 		i.GroupID = &in.groupID
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		if err := in.lock(ctx, tx); err != nil {
+			return err
+		}
 		n, err := count(ctx, tx, in)
 		if err != nil {
 			return err
@@ -207,6 +229,9 @@ func (s *Service) inviteOne(ctx context.Context, by actor.Actor, at project.Plac
 		if !s.Mail.Enabled() {
 			return nil
 		}
+		if err := s.mayMail(by, email); err != nil {
+			return err
+		}
 		return s.Mail.Post(ctx, tx, post.Email{
 			To: email, Subject: by.Name + " invited you to join " + in.name,
 			Lines:  []string{fmt.Sprintf("%s invited you to join %s with the role %s.", by.Name, in.name, level)},
@@ -215,6 +240,21 @@ func (s *Service) inviteOne(ctx context.Context, by actor.Actor, at project.Plac
 		})
 	})
 	return err
+}
+
+// mayMail counts an invitation email. It returns limit.Refused if the actor has sent too
+// many, to the address or in total, or the address has received too many.
+func (s *Service) mayMail(by actor.Actor, address string) error {
+	id := strconv.FormatInt(by.ID, 10)
+	for _, r := range []struct {
+		key  string
+		rate limit.Rate
+	}{{id + " " + address, inviterAddressRate}, {address, addressRate}, {id, inviterRate}} {
+		if d := s.limits.Allow(r.key, r.rate); !d.OK {
+			return limit.Refused{Decision: d}
+		}
+	}
+	return nil
 }
 
 // cleanAddress returns an email address in lower case, or Invalid.

@@ -40,6 +40,14 @@ func list(ctx context.Context, d *db.DB, in place, query string, p db.Paging) (d
 	}, p)
 }
 
+// lock locks the place, so that concurrent invitations do not exceed maxPending.
+func (in place) lock(ctx context.Context, tx *db.Tx) error {
+	if in.projectID != 0 {
+		return tx.Lock(ctx, "projects", in.projectID)
+	}
+	return tx.Lock(ctx, "namespaces", in.groupID)
+}
+
 func count(ctx context.Context, q db.Q, in place) (n int, err error) {
 	cond, id := in.where()
 	err = q.QueryRowContext(ctx, `SELECT count(*) FROM invitations i WHERE `+cond, id).Scan(&n)
