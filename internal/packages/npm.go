@@ -244,8 +244,8 @@ func (s *Service) NPM(ctx context.Context, by actor.Actor, at Place, name string
 	if len(rows) == 0 {
 		return nil, errs.NotFound("Package")
 	}
+	n.Rev = revisionOf(rows)
 	latest, release := "", ""
-	var changed int64
 	for _, r := range rows {
 		if latest == "" || npm.Compare(r.version, latest) > 0 {
 			latest = r.version
@@ -259,9 +259,7 @@ func (s *Service) NPM(ctx context.Context, by actor.Actor, at Place, name string
 		if r.updatedAt.After(n.Modified) {
 			n.Modified = r.updatedAt
 		}
-		changed = max(changed, r.updatedAt.UnixMicro())
 	}
-	n.Rev = fmt.Sprintf("%d-%x", len(rows), changed)
 	tags, err := tagsNamed(ctx, s.DB, ids, name)
 	if err != nil {
 		return nil, fmt.Errorf("npm package: %w", err)
@@ -274,6 +272,15 @@ func (s *Service) NPM(ctx context.Context, by actor.Actor, at Place, name string
 		}
 	}
 	return n, nil
+}
+
+// revisionOf returns the revision of an npm package with the versions.
+func revisionOf(rows []versionRow) string {
+	var changed int64
+	for _, r := range rows {
+		changed = max(changed, r.updatedAt.UnixMicro())
+	}
+	return fmt.Sprintf("%d-%x", len(rows), changed)
 }
 
 // Each calls f for each version. If several projects have a version, the first project
@@ -451,32 +458,27 @@ func (s *Service) UnpublishNPM(ctx context.Context, by actor.Actor, ref project.
 		}
 		tags = doc.Tags
 	}
-	// The revision is compared after the body was read, which may take long: a version
-	// that was published in the meantime is not in the document.
-	now, err := s.NPM(ctx, by, Place{Project: ref}, name)
-	if err != nil {
-		return err
-	}
-	if rev != now.Rev {
-		return errs.Conflict("The package has changed. Read it again.")
-	}
-	var gone []*Package
-	err = s.eachVersion(ctx, []int64{p.ID}, NPM, name, func(list []*Package) error {
-		for _, k := range list {
-			if !kept[k.Version] {
-				gone = append(gone, k)
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		// The revision and the versions to delete are of one read after the body was read,
+		// which may take long: a version that was published in the meantime is not in the
+		// document, and one that is published later is not in the rows.
+		rows, err := versionRows(ctx, tx, []int64{p.ID}, name)
+		if err != nil {
+			return err
+		}
+		if len(rows) == 0 {
+			return errs.NotFound("Package")
+		}
+		if rev != revisionOf(rows) {
+			return errs.Conflict("The package has changed. Read it again.")
+		}
+		var gone []int64
+		deleted := map[string]bool{}
+		for _, r := range rows {
+			if !kept[r.version] {
+				gone, deleted[r.version] = append(gone, r.id), true
 			}
 		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	deleted := map[string]bool{}
-	for _, k := range gone {
-		deleted[k.Version] = true
-	}
-	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		before, err := tagsNamed(ctx, tx, []int64{p.ID}, name)
 		if err != nil {
 			return err
@@ -490,7 +492,14 @@ func (s *Service) UnpublishNPM(ctx context.Context, by actor.Actor, ref project.
 				return err
 			}
 		}
-		for _, k := range gone {
+		for _, id := range gone {
+			k, err := findPackage(ctx, tx, p.ID, id)
+			if errs.Is(err, errs.KindNotFound) {
+				return errs.Conflict("The package has changed. Read it again.").Because(err)
+			}
+			if err != nil {
+				return err
+			}
 			if err := s.deletePackage(ctx, tx, by, p, k); err != nil {
 				return err
 			}

@@ -9,15 +9,16 @@ import (
 
 // versionRow is a version without its metadata.
 type versionRow struct {
+	id                   int64
 	version              string
 	createdAt, updatedAt time.Time
 }
 
 func versionRows(ctx context.Context, q db.Q, projects []int64, name string) ([]versionRow, error) {
 	return db.All(ctx, q, func(s db.Scanner) (r versionRow, err error) {
-		err = s.Scan(&r.version, db.Time(&r.createdAt), db.Time(&r.updatedAt))
+		err = s.Scan(&r.id, &r.version, db.Time(&r.createdAt), db.Time(&r.updatedAt))
 		return r, err
-	}, `SELECT k.version, k.created_at, k.updated_at FROM packages k WHERE k.project_id IN `+db.In(len(projects))+` AND k.type = 'npm' AND k.lookup = ?`,
+	}, `SELECT k.id, k.version, k.created_at, k.updated_at FROM packages k WHERE k.project_id IN `+db.In(len(projects))+` AND k.type = 'npm' AND k.lookup = ?`,
 		append(db.Any(projects), name)...)
 }
 
