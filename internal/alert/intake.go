@@ -38,7 +38,7 @@ func (d *Endpoint) IntegrationID() int64 { return d.integration.ID }
 
 // Admit authenticates a request by the token of the integration. Unauthorized for
 // any other token, even if the project does not exist; Forbidden if the
-// integration is inactive or the project is archived; NotFound for an unknown
+// integration is inactive, the project is archived, or alerts are disabled in it; NotFound for an unknown
 // endpoint, if the token belongs to the project.
 func (s *Service) Admit(ctx context.Context, k IntakeRequest) (*Endpoint, error) {
 	if k.Token == "" {
@@ -77,6 +77,9 @@ func (s *Service) Admit(ctx context.Context, k IntakeRequest) (*Endpoint, error)
 	}
 	if !i.Active {
 		return nil, errs.Forbidden("The integration is not active.")
+	}
+	if in.Settings.Monitor == project.Disabled {
+		return nil, errs.Forbidden("Alerts are disabled in this project.")
 	}
 	return &Endpoint{in: in, integration: i, metrics: k.Metrics}, in.Change(actor.System(), project.WholePart, project.NoAccess)
 }

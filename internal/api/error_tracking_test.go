@@ -204,6 +204,13 @@ func TestErrorCollector(t *testing.T) {
 				t.Errorf("%s: %d %.200s, want %d %s", tt.name, got.Status, got.Body, tt.status, tt.want)
 			}
 		}
+		for level, status := range map[string]int{"disabled": 404, "enabled": 200} {
+			s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT /projects/%d", tr.id), As: tr.owner, JSON: `{"monitor_access_level":"` + level + `"}`, Status: 200})
+			if got := tr.post(t, "envelope/", event, tr.auth()); got.Status != status {
+				t.Errorf("monitor features are %s: status %d, want %d", level, got.Status, status)
+			}
+		}
+		s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT /projects/%d", tr.id), As: tr.owner, JSON: `{"monitor_access_level":"enabled"}`, Status: 200})
 		list := tr.errors(t, errortrack.Filter{Sort: errortrack.ByFrequency})
 		if len(list) != 3 {
 			t.Fatalf("%d errors, want 3", len(list))

@@ -290,6 +290,24 @@ func TestOtherTodos(t *testing.T) {
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT %s/members/%d", at, bobID), As: alice, JSON: `{"access_level":20}`, Status: 200}) // Reporters see no alerts
 		wantTodos(t, s, bob, "")
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("PUT %s/members/%d", at, bobID), As: alice, JSON: `{"access_level":30}`, Status: 200})
+		wantTodos(t, s, bob, "", "assigned AlertManagement::Alert 1")
+		for _, monitor := range []struct {
+			level  string
+			status int
+			todos  []string
+		}{{"disabled", 404, nil}, {"enabled", 200, []string{"assigned AlertManagement::Alert 1"}}} {
+			s.Check(t, apptest.Call{Do: "PUT " + at, As: alice, JSON: `{"monitor_access_level":"` + monitor.level + `"}`, Status: 200})
+			wantTodos(t, s, bob, "", monitor.todos...)
+			for _, do := range []string{"GET " + at + "/alert_management_alerts", "GET " + at + "/alert_management_alerts/1", one} {
+				for _, as := range []string{alice, bob} {
+					call := apptest.Call{Name: do + " " + monitor.level, Do: do, As: as, Status: monitor.status}
+					if do == one {
+						call.JSON = `{"status":"acknowledged"}`
+					}
+					s.Check(t, call)
+				}
+			}
+		}
 		s.Check(t, apptest.Call{Do: one, As: alice, JSON: `{"status":"resolved"}`, Status: 200})
 		wantTodos(t, s, bob, "")
 		wantTodos(t, s, bob, "?state=done&type=AlertManagement::Alert", "assigned AlertManagement::Alert 1", "assigned AlertManagement::Alert 1")

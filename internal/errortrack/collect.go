@@ -43,7 +43,7 @@ func (s *Service) Admit(ctx context.Context, projectID int64, key string) (Sende
 	if key == "" {
 		return Sender{}, errs.Unauthorized("")
 	}
-	id, err := findSender(ctx, s.DB, projectID, secret.Digest(key))
+	id, err := findSender(ctx, s.DB, s.Projects.Monitored(), projectID, secret.Digest(key))
 	if err != nil {
 		return Sender{}, fmt.Errorf("find client key: %w", db.NotFound(err, ""))
 	}

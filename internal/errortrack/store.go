@@ -62,13 +62,14 @@ func deleteKey(ctx context.Context, q db.Q, projectID, id int64) error {
 	return db.ExecOne(ctx, q, `DELETE FROM error_keys WHERE id = ? AND project_id = ?`, id, projectID)
 }
 
-// findSender finds an active key of a project with integrated error tracking.
-func findSender(ctx context.Context, q db.Q, projectID int64, digest string) (id int64, err error) {
+// findSender finds an active key of a project p with integrated error tracking that
+// meets the condition.
+func findSender(ctx context.Context, q db.Q, monitored string, projectID int64, digest string) (id int64, err error) {
 	err = q.QueryRowContext(ctx, `
 		SELECT k.id FROM error_keys k
 		JOIN error_settings s ON s.project_id = k.project_id
 		JOIN projects p ON p.id = k.project_id
-		WHERE k.digest = ? AND k.project_id = ? AND k.active AND s.active AND s.integrated AND p.deleted_at IS NULL AND NOT p.archived`,
+		WHERE k.digest = ? AND k.project_id = ? AND k.active AND s.active AND s.integrated AND p.deleted_at IS NULL AND NOT p.archived AND `+monitored,
 		digest, projectID).Scan(&id)
 	return id, err
 }

@@ -57,7 +57,7 @@ func (p *Project) View(by actor.Actor, part Part) error {
 	case PackagePart:
 		return p.packagesReadable(by)
 	case AlertPart:
-		return enough(by, p.Access.Level(), Developer)
+		return p.developerPart(by, p.Settings.Monitor)
 	case InfrastructurePart:
 		return p.developerPart(by, p.Settings.Infrastructure)
 	case FeatureFlagPart:

@@ -72,6 +72,16 @@ func (s *Service) VisibleGroups(by actor.Actor) (cond string, args []any) {
 	return "n.deleted_at IS NULL AND (" + cond + ")", args
 }
 
+// Monitored returns the condition on projects p in which alerts and error tracking are
+// not disabled.
+func (s *Service) Monitored() string {
+	level := `json_extract(p.settings, '$.Monitor')`
+	if s.DB.Postgres() {
+		level = `CAST(p.settings AS json) ->> 'Monitor'`
+	}
+	return `COALESCE(` + level + `, '') <> 'disabled'`
+}
+
 func findJoined(ctx context.Context, q db.Q, userID int64, today string) ([]*Project, error) {
 	cond, args := memberProjects(userID, today, Guest)
 	return db.All(ctx, q, scanProject, `SELECT `+projectColumns+` FROM `+projectTables+` WHERE p.deleted_at IS NULL AND (`+cond+`) ORDER BY p.id`, args...)

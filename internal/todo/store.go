@@ -70,7 +70,7 @@ func (s *Service) visible(by actor.Actor) (w db.Where) {
 	cond, more = s.Projects.Readable(by, project.CodePart)
 	may(plan.CommitKind, cond, more)
 	cond, more = s.manages(by, project.Developer)
-	may(alert.NoteKind, cond, more)
+	may(alert.NoteKind, cond+` AND `+s.Projects.Monitored(), more)
 	// An access request is pending as long as the member has requested_at.
 	const asks = ` AND (t.state = 'done' OR EXISTS (SELECT 1 FROM members x WHERE x.user_id = t.author_id AND x.requested_at IS NOT NULL AND `
 	cond, more = s.manages(by, project.Maintainer)
