@@ -169,6 +169,7 @@ func New(d Deps) *Service {
 	s := &Service{Deps: d}
 	queue.Handle(d.Queue, s.openIncidents)
 	queue.Handle(d.Queue, s.closeIncidents)
+	queue.Handle(d.Queue, s.dropUnusedImage)
 	d.Queue.Every("alert_retention", time.Hour, s.Sweep)
 	return s
 }

@@ -22,6 +22,7 @@ import (
 	"svc/internal/errs"
 	"svc/internal/patch"
 	"svc/internal/project"
+	"svc/internal/queue"
 )
 
 // MetricImage is an image that shows the metric of an alert.
@@ -43,7 +44,9 @@ func (m *MetricImage) Path() string {
 }
 
 // key is the key of the file in the object storage.
-func (m *MetricImage) key() string { return "alert_metric_images/" + m.secret[:2] + "/" + m.secret }
+func (m *MetricImage) key() string { return imageKey(m.secret) }
+
+func imageKey(secret string) string { return "alert_metric_images/" + secret[:2] + "/" + secret }
 
 const (
 	// MaxImageSize is the largest image, in bytes.
@@ -103,7 +106,14 @@ func (s *Service) AddMetricImage(ctx context.Context, by actor.Actor, ref projec
 	if err := roomForImage(ctx, s.DB, a.ID); err != nil {
 		return nil, err
 	}
-	// The file goes first: a row promises that it is there.
+	// The file is stored first, because a row must refer to an existing file. If the row
+	// is not inserted, the job removes the file.
+	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
+		return s.Queue.Add(ctx, tx, dropUnusedImage{a.ID, m.secret}, queue.Delay(unusedAfter))
+	})
+	if err != nil {
+		return nil, fmt.Errorf("add image: %w", err)
+	}
 	if _, err := s.Blobs.Put(ctx, m.key(), bytes.NewReader(data), blob.Options{Size: int64(len(data))}); err != nil {
 		return nil, fmt.Errorf("store image: %w", err)
 	}
@@ -123,6 +133,30 @@ func (s *Service) AddMetricImage(ctx context.Context, by actor.Actor, ref projec
 		return nil, fmt.Errorf("add image: %w", err)
 	}
 	return m, nil
+}
+
+// unusedAfter is the time after which the file of an image without a row is removed. It
+// is longer than any upload takes.
+const unusedAfter = 24 * time.Hour
+
+// dropUnusedImage is the background job that removes the file of an image without a row.
+type dropUnusedImage struct {
+	AlertID int64  `json:"alert_id"`
+	Secret  string `json:"secret"`
+}
+
+// Kind implements queue.Work.
+func (dropUnusedImage) Kind() string { return "alert_drop_unused_image" }
+
+func (s *Service) dropUnusedImage(ctx context.Context, w dropUnusedImage) error {
+	used, err := imageExists(ctx, s.DB, w.AlertID, w.Secret)
+	if err != nil || used {
+		return err
+	}
+	if err := s.Blobs.Delete(ctx, imageKey(w.Secret)); err != nil {
+		return fmt.Errorf("drop image: %w", err)
+	}
+	return nil
 }
 
 // roomForImage returns Invalid if an alert has as many images as it may have.

@@ -53,6 +53,10 @@ func saveImage(ctx context.Context, q db.Q, m *MetricImage) error {
 	return db.NotFound(db.ExecOne(ctx, q, `UPDATE alert_metric_images SET url = ?, url_text = ? WHERE id = ?`, m.URL, m.URLText, m.ID), "Metric image")
 }
 
+func imageExists(ctx context.Context, q db.Q, alertID int64, secret string) (bool, error) {
+	return db.Exists(ctx, q, `SELECT 1 FROM alert_metric_images WHERE alert_id = ? AND secret = ?`, alertID, secret)
+}
+
 func deleteImage(ctx context.Context, q db.Q, id int64) error {
 	return db.ExecOne(ctx, q, `DELETE FROM alert_metric_images WHERE id = ?`, id)
 }

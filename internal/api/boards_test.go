@@ -3,6 +3,8 @@ package api_test
 import (
 	"bytes"
 	"fmt"
+	"image"
+	"image/png"
 	"mime/multipart"
 	"net/http"
 	"strings"
@@ -108,6 +110,76 @@ func uploadFile(t *testing.T, s *apptest.Server, as string, projectID int64, nam
 		r.Header.Set("PRIVATE-TOKEN", as)
 	}
 	return s.Exchange(t, r)
+}
+
+// TestInterruptedUploads checks that files whose row was not saved are removed.
+func TestInterruptedUploads(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		id := newProject(t, s, alice, "p", "")
+		_, hook, token := integration(t, s, alice, id, `{"name":"w"}`)
+		s.Check(t, apptest.Call{Do: below(s, hook), Header: bearer(token), JSON: `{"title":"Disk full"}`, Status: 200})
+		var picture bytes.Buffer
+		if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 3, 3))); err != nil {
+			t.Fatal(err)
+		}
+		upload := func(status int) {
+			t.Helper()
+			if got := uploadFile(t, s, alice, id, "a.png", "picture"); got.Status != status {
+				t.Errorf("an upload: status %d, want %d", got.Status, status)
+			}
+			body, contentType := metricForm(t, "a.png", picture.Bytes())
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, fmt.Sprintf("%s/api/v4/projects/%d/alert_management_alerts/1/metric_images", s.URL, id), body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Content-Type", contentType)
+			r.Header.Set("PRIVATE-TOKEN", alice)
+			if got := s.Exchange(t, r); got.Status != status {
+				t.Errorf("an image: status %d, want %d", got.Status, status)
+			}
+		}
+		files := func(want int) {
+			t.Helper()
+			for _, prefix := range []string{"uploads/", "alert_metric_images/"} {
+				n := 0
+				for _, err := range s.Blobs.List(t.Context(), prefix) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					n++
+				}
+				if n != want {
+					t.Errorf("%d files below %s, want %d", n, prefix, want)
+				}
+			}
+		}
+		rename := func(from, to string) {
+			t.Helper()
+			for _, table := range []string{"uploads", "alert_metric_images"} {
+				if _, err := s.DB.ExecContext(t.Context(), "ALTER TABLE "+table+" RENAME COLUMN "+from+" TO "+to); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		rename("name", "lost") // rows cannot be inserted
+		upload(500)
+		rename("lost", "name")
+		files(1)
+		upload(201)
+		files(2)
+		// The queue uses the clock of the database.
+		later := `datetime(scheduled_at, '-25 hours')`
+		if s.DB.Postgres() {
+			later = `scheduled_at - INTERVAL '25 hours'`
+		}
+		if _, err := s.DB.ExecContext(t.Context(), `UPDATE river_job SET scheduled_at = `+later+` WHERE state = 'scheduled' AND kind LIKE '%_drop_unused%'`); err != nil {
+			t.Fatal(err)
+		}
+		s.Settled(t)
+		files(1)
+	})
 }
 
 func TestProjectUploads(t *testing.T) {

@@ -46,6 +46,10 @@ func findAll(ctx context.Context, q db.Q, projectID int64, secrets []string) ([]
 	return found, nil
 }
 
+func exists(ctx context.Context, q db.Q, projectID int64, secret string) (bool, error) {
+	return db.Exists(ctx, q, `SELECT 1 FROM uploads WHERE project_id = ? AND secret = ?`, projectID, secret)
+}
+
 func remove(ctx context.Context, q db.Q, id int64) error {
 	return db.NotFound(db.ExecOne(ctx, q, `DELETE FROM uploads WHERE id = ?`, id), "File")
 }

@@ -37,6 +37,7 @@ type Service struct{ Deps }
 // New returns the service.
 func New(d Deps) *Service {
 	s := &Service{d}
+	queue.Handle(d.Queue, s.dropUnused)
 	return s
 }
 
@@ -101,7 +102,14 @@ func (s *Service) store(ctx context.Context, u *Upload, content io.Reader) error
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // never fails
 	u.Secret, u.CreatedAt = hex.EncodeToString(id[:]), s.Now()
-	// The file is stored first, because a row must refer to an existing file.
+	// The file is stored first, because a row must refer to an existing file. If the row
+	// is not inserted, the job removes the file.
+	err := s.DB.Tx(ctx, func(tx *db.Tx) error {
+		return s.Queue.Add(ctx, tx, dropUnused{u.ProjectID, u.Secret}, queue.Delay(unusedAfter))
+	})
+	if err != nil {
+		return fmt.Errorf("add upload: %w", err)
+	}
 	if _, err := s.Blobs.Put(ctx, u.key(), content, blob.Options{Size: u.Size}); err != nil {
 		return fmt.Errorf("store upload: %w", err)
 	}
@@ -156,6 +164,30 @@ func (s *Service) copy(ctx context.Context, u *Upload, toProject int64) (secret 
 	made := &Upload{ProjectID: toProject, Name: u.Name, Size: u.Size, AuthorID: u.AuthorID}
 	err = s.store(ctx, made, file)
 	return made.Secret, err
+}
+
+// unusedAfter is the time after which a file without a row is removed. It is longer
+// than any upload takes.
+const unusedAfter = 24 * time.Hour
+
+// dropUnused is the background job that removes a file without a row.
+type dropUnused struct {
+	ProjectID int64  `json:"project_id"`
+	Secret    string `json:"secret"`
+}
+
+// Kind implements queue.Work.
+func (dropUnused) Kind() string { return "upload_drop_unused" }
+
+func (s *Service) dropUnused(ctx context.Context, w dropUnused) error {
+	used, err := exists(ctx, s.DB, w.ProjectID, w.Secret)
+	if err != nil || used {
+		return err
+	}
+	if err := s.Blobs.Delete(ctx, keyOf(w.ProjectID, w.Secret)); err != nil {
+		return fmt.Errorf("drop upload: %w", err)
+	}
+	return nil
 }
 
 // List lists the files of a project, newest first. Requires Maintainer.
