@@ -70,3 +70,22 @@ func TestJobTokenScopeMatrix(t *testing.T) {
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("GET %s/jobs/%d/artifacts", away, theirs.ID), Header: map[string]string{"JOB-TOKEN": b.run().Token}, Status: 404})
 	})
 }
+
+// TestJobTokenGroupsBeingDeleted checks that a group that is being deleted does not hide
+// the other groups of the allowlist.
+func TestJobTokenGroupsBeingDeleted(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, s *apptest.Server) {
+		_, alice := s.User(t, "alice")
+		list := fmt.Sprintf("/projects/%d/job_token_scope/groups_allowlist", newProject(t, s, alice, "p", ""))
+		kept, gone := group(t, s, alice, "kept", ""), group(t, s, alice, "gone", "")
+		for _, id := range []int64{gone, kept} {
+			s.Check(t, apptest.Call{Do: "POST " + list, As: alice, JSON: fmt.Sprintf(`{"target_group_id":%d}`, id), Status: 201})
+		}
+		// The state between the deletion of a group and that of its row in the background.
+		if _, err := s.DB.ExecContext(t.Context(), `UPDATE namespaces SET deleted_at = ? WHERE id = ?`, s.Clock.Now(), gone); err != nil {
+			t.Fatal(err)
+		}
+		s.Check(t, apptest.Call{Do: "GET " + list, As: alice, Status: 200, Want: fmt.Sprintf(`[{"id":%d}]`, kept), WantHeader: map[string]string{"X-Total": "1"}})
+	})
+}

@@ -33,7 +33,8 @@ func allowedProjects(ctx context.Context, q db.Q, projectID int64) ([]int64, err
 
 func allowedGroups(ctx context.Context, q db.Q, projectID int64) ([]int64, error) {
 	return db.All(ctx, q, db.Value[int64], `
-		SELECT a.target_namespace_id FROM job_token_allowlist a WHERE a.project_id = ? AND a.target_namespace_id IS NOT NULL ORDER BY a.id`, projectID)
+		SELECT a.target_namespace_id FROM job_token_allowlist a JOIN namespaces n ON n.id = a.target_namespace_id
+		WHERE a.project_id = ? AND n.deleted_at IS NULL ORDER BY a.id`, projectID)
 }
 
 func countAllowed(ctx context.Context, q db.Q, projectID int64) (n int, err error) {
