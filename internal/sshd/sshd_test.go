@@ -518,7 +518,7 @@ func TestDeployKeyOfBlockedUser(t *testing.T) {
 			}
 		}
 		check("active", robot, true)
-		for _, state := range []struct{ off, on string }{{"block", "unblock"}, {"deactivate", "activate"}, {"ban", "unban"}} {
+		for _, state := range []struct{ off, on string }{{"block", "unblock"}, {"ban", "unban"}} {
 			s.Check(t, apptest.Call{Do: fmt.Sprintf("POST /users/%d/%s", bobID, state.off), As: apptest.RootToken, Status: 201})
 			check(state.off, robot, false)
 			check(state.off, shared, true)
