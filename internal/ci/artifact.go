@@ -91,7 +91,8 @@ func (s *Service) Archive(ctx context.Context, by actor.Actor, ref project.Ref, 
 }
 
 // ArchiveAt opens the archive of the job with a name in the newest successful
-// pipeline of a ref that has such a job with an archive.
+// pipeline of a ref. NotFound if that pipeline has no such job with an archive;
+// older ones are not searched.
 func (s *Service) ArchiveAt(ctx context.Context, by actor.Actor, ref project.Ref, at, name string) (*artifact.Content, error) {
 	j, err := s.artifactJobAt(ctx, by, ref, at, name)
 	if err != nil {

@@ -40,7 +40,7 @@ func (s *Service) LimitCompilations(wait, most time.Duration) {
 	})
 }
 
-// Compilations returns the slots for compilations, for tests and metrics.
+// Compilations returns the slots for compilations, for tests.
 func (s *Service) Compilations() *limit.Share { return s.compilations }
 
 // compile runs f, which compiles a configuration, in a slot. It must not be called in a
