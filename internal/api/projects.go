@@ -278,7 +278,7 @@ type createProjectParams struct {
 	NamespaceID *int64 `param:"namespace_id" doc:"Namespace ID. Default is the namespace of the current user."`
 	Readme      bool   `param:"initialize_with_readme" doc:"Create the first commit, with a README file."`
 	Branch      string `param:"default_branch" doc:"Name of the default branch. Default is the setting of the group, or main."`
-	ImportURL   string `param:"import_url" doc:"URL of a repository to import: http, https, ssh or git. It may contain a user name and password, which are not stored after the import. Cannot be combined with initialize_with_readme."`
+	ImportURL   string `param:"import_url" doc:"URL of a repository to import: http, https, ssh or git. It may contain a username and password, which are not stored after the import. Cannot be combined with initialize_with_readme."`
 	// Additions to the public API.
 	ImportAuthMethod string             `param:"import_auth_method" enum:"ssh_public_key,password" doc:"Authentication method of the import. For ssh_public_key, GET /projects/:id/import returns the public key."`
 	ImportHostKeys   bind.Opt[[]string] `param:"import_host_keys" max:"10" doc:"Public host keys of the SSH server, as in a known_hosts file. Required for ssh URLs."`

@@ -64,7 +64,7 @@ type updatePullMirrorParams struct {
 	projectParams
 	Enabled  *bool   `param:"enabled" doc:"Whether the project is mirrored."`
 	URL      *string `param:"url" doc:"URL of the repository to pull from: http, https, ssh or git. It may contain credentials."`
-	User     *string `param:"auth_user" doc:"User name."`
+	User     *string `param:"auth_user" doc:"Username."`
 	Password *string `param:"auth_password" doc:"Password or token."`
 	// Additions to the public API.
 	AuthMethod *string            `param:"auth_method" enum:"ssh_public_key,password" doc:"Authentication method."`

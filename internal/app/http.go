@@ -108,7 +108,7 @@ func (f *front) recovered(rec *recorder, r *http.Request, p any) (abort bool) {
 	if p == http.ErrAbortHandler {
 		return true
 	}
-	f.server.Log.ErrorContext(r.Context(), "panic", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+	f.server.Log.ErrorContext(r.Context(), "request panicked", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
 	if rec.wrote {
 		return true
 	}

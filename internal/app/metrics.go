@@ -34,7 +34,7 @@ func newMetrics(s *Server) *metrics {
 			Buckets: requestBuckets(),
 		}, []string{"method", "route"}),
 		git: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "svc_git_requests_total", Help: "Requests of git clients, by what became of them.",
+			Name: "svc_git_requests_total", Help: "Requests of git clients by outcome.",
 		}, []string{"protocol", "service", "outcome"}),
 	}
 	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "svc_build_info", Help: "The running release."}, []string{"version", "revision"})

@@ -161,7 +161,7 @@ func (o Options) checkSize(n int64) error {
 // checkTTL returns Invalid if S3 servers do not support the lifetime of a URL.
 func checkTTL(ttl time.Duration) error {
 	if ttl < time.Second || ttl > MaxTTL {
-		return errs.Invalid("the life of an address is between a second and %v", MaxTTL)
+		return errs.Invalid("the lifetime of a presigned URL must be between 1s and %v", MaxTTL)
 	}
 	return nil
 }

@@ -194,7 +194,7 @@ func (s *Service) checkChain(ctx context.Context, p *Pipeline, j *Job) error {
 			depth++
 		}
 		if length > maxChain {
-			return errs.Invalid("The pipelines trigger each other without an end")
+			return errs.Invalid("The pipelines trigger each other in a loop")
 		}
 		if at.ParentID == nil {
 			break

@@ -124,7 +124,7 @@ func (c *command) printParts(say io.Writer, m *backup.Manifest) {
 	}
 	_ = w.Flush() // write errors are ignored, as below
 	for _, what := range m.Missing {
-		fmt.Fprintf(say, "  not included, because it was deleted meanwhile: %s\n", what)
+		fmt.Fprintf(say, "  not included, because it was deleted in the meantime: %s\n", what)
 	}
 	if m.MissingMore > 0 {
 		fmt.Fprintf(say, "  and %d more\n", m.MissingMore)

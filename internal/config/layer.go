@@ -77,7 +77,7 @@ func fromEnviron(environ []string) (l layer, file string, faults []error) {
 			if near := nearest(strings.ToLower(strings.TrimPrefix(name, envPrefix)), keys); near != "" {
 				hint = fmt.Sprintf(" (did you mean %s?)", envName(near))
 			}
-			faults = append(faults, fmt.Errorf("config: %s is not a setting%s", name, hint))
+			faults = append(faults, fmt.Errorf("config: %s is not an option%s", name, hint))
 		}
 	}
 	return l, file, faults

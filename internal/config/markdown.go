@@ -49,7 +49,7 @@ const docTail = `
 Invalid options stop the server before it does anything. All errors are listed with their location:
 
 ` + "```" + `
-config: SVC_ADR is not a setting (did you mean SVC_ADDR?)
+config: SVC_ADR is not an option (did you mean SVC_ADDR?)
 config file /etc/svc.yml:3: tier: "gold" is not one of free, premium, ultimate
 ` + "```" + `
 

@@ -23,7 +23,7 @@ var errEmpty = errors.New("must not be empty")
 
 // errURL does not quote the text, which may contain a password. The messages of
 // url.Parse are not shown either, because they quote it.
-var errURL = errors.New("is not a valid URL (special characters in a user name or password must be percent-encoded)")
+var errURL = errors.New("is not a valid URL (special characters in a username or password must be percent-encoded)")
 
 var (
 	hostPattern    = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)

@@ -32,7 +32,7 @@ const (
 const (
 	envPrefix      = "SVC_"
 	fileKey        = "config" // the path of the file, so not allowed in the file
-	fileHelp       = "read settings from the YAML `file`"
+	fileHelp       = "read options from the YAML `file`"
 	defaultStorage = "default"
 )
 

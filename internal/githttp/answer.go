@@ -30,7 +30,7 @@ func (x *exchange) refuse(err error) {
 	status, text := x.statusOf(err)
 	if status == http.StatusInternalServerError {
 		if !errors.Is(err, context.Canceled) {
-			x.Log.ErrorContext(x.r.Context(), "git over http", "service", x.service, "project", string(x.project), "error", err)
+			x.Log.ErrorContext(x.r.Context(), "git request over HTTP failed", "service", x.service, "project", string(x.project), "error", err)
 		}
 		x.Count(x.service, "failed")
 		x.write(status, text)

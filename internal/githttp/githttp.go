@@ -342,6 +342,6 @@ func (x *exchange) failed(out *answerWriter, err error) {
 		x.refuse(err)
 	default:
 		x.Count(x.service, "failed")
-		x.Log.WarnContext(x.r.Context(), "git over http", "service", x.service, "project", string(x.project), "error", err)
+		x.Log.WarnContext(x.r.Context(), "git request over HTTP failed", "service", x.service, "project", string(x.project), "error", err)
 	}
 }

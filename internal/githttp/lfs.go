@@ -406,7 +406,7 @@ func (x *lfsExchange) refuse(err error) {
 	}
 	if status == http.StatusInternalServerError {
 		if !errors.Is(err, context.Canceled) {
-			x.Log.ErrorContext(x.r.Context(), "git lfs", "project", string(x.project), "error", err)
+			x.Log.ErrorContext(x.r.Context(), "LFS request failed", "project", string(x.project), "error", err)
 		}
 		x.Count(lfsService, "failed")
 		x.failure(status, text)

@@ -72,7 +72,7 @@ func parse(text string) (Address, error) {
 	case strings.Trim(path, "/") == "":
 		return Address{}, errs.Invalid("must contain the path of a repository")
 	case len(a.User) > maxCredential || len(a.Password) > maxCredential:
-		return Address{}, errs.Invalid("has a user name or password that is too long (maximum is %d characters)", maxCredential)
+		return Address{}, errs.Invalid("has a username or password that is too long (maximum is %d characters)", maxCredential)
 	}
 	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), strings.TrimRight(u.RawPath, "/")
 	if a.URL = u.String(); len(a.URL) > maxURL {

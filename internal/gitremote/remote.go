@@ -144,9 +144,9 @@ func refused(answer *http.Response) error {
 	answer.Body.Close()
 	switch code := answer.StatusCode; {
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
-		return fail("The server refused the credentials (HTTP %d). Check the user name and password.", code)
+		return fail("The server refused the credentials (HTTP %d). Check the username and password.", code)
 	case code == http.StatusNotFound, code == http.StatusGone:
-		return fail("The repository was not found (HTTP %d). Check the URL; a private repository needs a user name and password.", code)
+		return fail("The repository was not found (HTTP %d). Check the URL; a private repository needs a username and password.", code)
 	case code >= 300 && code < 400:
 		return fail("The server sent an unexpected redirect (HTTP %d).", code)
 	default:

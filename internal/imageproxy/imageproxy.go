@@ -254,7 +254,7 @@ func (s *Service) fetch(ctx context.Context, name, address string, policy Policy
 	defer release()
 	content, err := outbound.New(policy.Local).Get(ctx, address, MaxSize)
 	if err != nil {
-		s.Log.DebugContext(ctx, "image proxy", "error", err)
+		s.Log.DebugContext(ctx, "cannot fetch an image", "error", err)
 		return nil, errs.NotFound("")
 	}
 	kind := Kind(content)

@@ -124,7 +124,7 @@ func (s *Service) add(ctx context.Context, p *project.Project, o object) error {
 				return err
 			}
 		case errors.Is(err, db.ErrNoRows):
-			return errs.Unavailable("The object was removed meanwhile. Please try again.")
+			return errs.Unavailable("The object was removed in the meantime. Please try again.")
 		case err != nil:
 			return err
 		}
@@ -345,7 +345,7 @@ func (c *checkedReader) Read(p []byte) (int, error) {
 	case c.size != c.want.Size:
 		return 0, errs.Unprocessable("The object has %d bytes, not %d.", c.size, c.want.Size)
 	case hex.EncodeToString(c.sum.Sum(nil)) != c.want.OID:
-		return 0, errs.Unprocessable("The object has another SHA-256 digest than %s.", c.want.OID)
+		return 0, errs.Unprocessable("The SHA-256 digest of the object is not %s.", c.want.OID)
 	}
 	return n, io.EOF
 }

@@ -354,7 +354,7 @@ func (s *Service) addRequest(ctx context.Context, w requestWork, merging bool) e
 			return nil
 		})
 		if db.IsForeignKey(err) {
-			return errs.Unavailable("An object was removed meanwhile.").Because(err)
+			return errs.Unavailable("An object was removed in the meantime.").Because(err)
 		}
 		if err != nil {
 			return fmt.Errorf("add LFS objects to project %d: %w", p.ID, err)

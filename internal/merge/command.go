@@ -135,7 +135,7 @@ func FieldsFor(i *plan.Issue) Fields {
 // commandResult returns the result of a quick action; Invalid if it was refused.
 func commandResult(done string, err error) (string, error) {
 	if errs.IsRefusal(err) {
-		return "", errs.Invalid("You cannot do that to this merge request now.")
+		return "", errs.Invalid("The state of this merge request does not allow this action, or you do not have permission.")
 	}
 	return done, err
 }

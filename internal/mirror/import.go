@@ -182,7 +182,7 @@ func (s *Service) begin(ctx context.Context, tx *db.Tx, by actor.Actor, projectI
 		return err
 	}
 	if n >= maxActive {
-		return errs.InvalidField("import_url", "cannot be imported now: %d of your imports are under way. Wait until one of them ends", n)
+		return errs.InvalidField("import_url", "cannot be imported now: %d of your imports are in progress. Wait until one of them ends", n)
 	}
 	i := &Import{ProjectID: projectID, UserID: by.ID, Run: rand.Text(), CreatedAt: s.Now()}
 	if c.User != "" || c.Password != "" || len(c.HostKeys) > 0 {

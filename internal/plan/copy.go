@@ -110,7 +110,7 @@ func (m *Milestone) checkCopy() error {
 	}
 	for name, day := range map[string]string{"start_date": m.StartDate, "due_date": m.DueDate} {
 		if _, err := time.Parse(time.DateOnly, day); err != nil && day != "" {
-			wrong.Set(name, "is not a day")
+			wrong.Set(name, "is not a date")
 		}
 	}
 	return wrong.Err()

@@ -272,7 +272,7 @@ func (s *Service) PromoteLabel(ctx context.Context, by actor.Actor, ref project.
 // if the project is not in a group.
 func (s *Service) groupOf(ctx context.Context, by actor.Actor, in place) (*project.Namespace, error) {
 	if in.project.Namespace.Kind != project.GroupNamespace {
-		return nil, errs.Invalid("The project is in no group")
+		return nil, errs.Invalid("The project does not belong to a group")
 	}
 	return s.Projects.RequireGroup(ctx, by, project.RefTo(in.project.NamespaceID), project.Planner)
 }

@@ -113,7 +113,7 @@ func (s *Service) CreateAccessToken(ctx context.Context, by actor.Actor, place P
 		return nil, errs.InvalidField("access_level", "is not included in the list")
 	}
 	if in.mayGive(by, n.Level) != nil {
-		return nil, errs.Invalid("The access level of a token can't be above that of its maker.")
+		return nil, errs.Invalid("The role of an access token cannot be higher than that of the user who creates it.")
 	}
 	t, err := s.Users.NewBotToken(ctx, n.NewToken)
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 
 // elsewhere is the message for a change of a repository that was moved in the
 // meantime.
-const elsewhere = "The repository was moved to another storage meanwhile. Please try again."
+const elsewhere = "The repository was moved to another storage in the meantime. Please try again."
 
 // The tables of the rows.
 const (

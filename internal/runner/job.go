@@ -64,7 +64,7 @@ func (r *Runner) runJob(hard context.Context, a *assignment, slot int) {
 		log.Error("cannot start a job", "error", err)
 		_, err := r.server.update(hard, a.ID, update{Token: a.Token, State: "failed", Reason: "runner_system_failure"})
 		if err != nil {
-			log.Error("leaving a job that could not be started to the server", "error", err)
+			log.Error("cannot report a job that could not be started", "error", err)
 		}
 		return
 	}

@@ -346,7 +346,7 @@ func (s *Service) Blobs(ctx context.Context, by actor.Actor, q Query, p db.Pagin
 // indexed searches the index of all projects, of a group or of a project.
 func (s *Service) indexed(ctx context.Context, by actor.Actor, q Query, parsed fileQuery, p db.Paging) (BlobPage, error) {
 	if !s.Code.Enabled() {
-		return BlobPage{}, errs.Invalid("Code search is switched off. Search a project without a regular expression and without the filters lang: and case:.")
+		return BlobPage{}, errs.Invalid("The code search index is disabled. Search in a project, without a regular expression and without the filters lang: and case:.")
 	}
 	projectID, groupID, err := s.place(ctx, by, q.At)
 	if err != nil {

@@ -217,7 +217,7 @@ func (d *Handler) finish(w http.ResponseWriter, r *http.Request, host string) er
 	return nil
 }
 
-func notBegun() *errs.Error { return errs.Invalid("the sign-in was not begun here") }
+func notBegun() *errs.Error { return errs.Invalid("the sign-in was not started in this browser") }
 
 func (d *Handler) seal(s state, place string) (string, error) {
 	text, err := json.Marshal(s)
@@ -230,7 +230,7 @@ func (d *Handler) seal(s state, place string) (string, error) {
 // open opens a state that was sealed for the place at most stateTime ago. It returns
 // Invalid for any other text.
 func (d *Handler) open(sealed, place string) (*state, error) {
-	broken := errs.Invalid("the state of the sign-in is broken or too old")
+	broken := errs.Invalid("the state of the sign-in is invalid or has expired")
 	text, err := d.Keys.Open(sealed, place)
 	if err != nil {
 		return nil, broken.Because(err)

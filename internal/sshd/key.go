@@ -42,12 +42,12 @@ func (s *Server) acceptKey(c ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissi
 	}
 	switch {
 	case errs.Is(err, errs.KindUnavailable):
-		s.Log.Warn("ssh sign-in", "fingerprint", fingerprint, "error", err)
+		s.Log.Warn("SSH authentication failed", "fingerprint", fingerprint, "error", err)
 		return &ssh.Permissions{Extensions: map[string]string{fingerprintKey: fingerprint, accountKey: account, uncheckedKey: "yes"}}, nil
 	case err == nil, errs.Is(err, errs.KindForbidden):
 		return &ssh.Permissions{Extensions: map[string]string{fingerprintKey: fingerprint, accountKey: account}}, nil
 	case !errs.Is(err, errs.KindUnauthorized):
-		s.Log.Error("ssh sign-in", "fingerprint", fingerprint, "error", err)
+		s.Log.Error("SSH authentication failed", "fingerprint", fingerprint, "error", err)
 	}
 	return nil, errUnknownKey
 }

@@ -87,7 +87,7 @@ func (x *session) exit(status uint32) {
 func (x *session) safely(ctx context.Context, line string) (status uint32) {
 	defer func() {
 		if p := recover(); p != nil {
-			x.Log.ErrorContext(ctx, "panic", "fingerprint", x.fingerprint, "panic", p, "stack", string(debug.Stack()))
+			x.Log.ErrorContext(ctx, "request panicked", "fingerprint", x.fingerprint, "panic", p, "stack", string(debug.Stack()))
 			status = 1
 		}
 	}()
@@ -233,7 +233,7 @@ func archiveOf(f *repo.Fetching) gitService {
 func (x *session) refuse(ctx context.Context, err error, service string) {
 	_, _ = fmt.Fprintf(x.channel.Stderr(), "ERROR: %s\n", reason(err, service)) // the client may have disconnected
 	if errs.KindOf(err) == 0 && ctx.Err() == nil {
-		x.Log.ErrorContext(ctx, "git over ssh", "service", service, "fingerprint", x.fingerprint, "error", err)
+		x.Log.ErrorContext(ctx, "git request over SSH failed", "service", service, "fingerprint", x.fingerprint, "error", err)
 	}
 }
 

@@ -308,7 +308,7 @@ func (s *Server) serve(nc net.Conn) {
 	client, channels, requests, err := ssh.NewServerConn(c.net, s.config)
 	s.signedIn(c)
 	if err != nil {
-		s.Log.Debug("ssh sign-in", "ip", c.addr.String(), "error", err)
+		s.Log.Debug("SSH authentication failed", "ip", c.addr.String(), "error", err)
 		return
 	}
 	if account := client.Permissions.Extensions[accountKey]; !s.belong(c, account) {

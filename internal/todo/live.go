@@ -97,7 +97,7 @@ func (f *followers) follow(userID int64) (wake chan struct{}, stop func(), err e
 		f.open = map[int64]map[chan struct{}]struct{}{}
 	}
 	if len(f.open[userID]) >= maxFollowers {
-		return nil, nil, errs.Unavailable("Too many pages follow the counters.")
+		return nil, nil, errs.Unavailable("You have too many open pages with live counters.")
 	}
 	if f.open[userID] == nil {
 		f.open[userID] = map[chan struct{}]struct{}{}

@@ -174,7 +174,7 @@ func (s *Service) StartBulkImport(ctx context.Context, by actor.Actor, n NewBulk
 			return err
 		}
 		if active >= maxActive {
-			return errs.Invalid("%d of your imports are under way. Wait until one of them ends, or cancel it.", active)
+			return errs.Invalid("%d of your imports are in progress. Wait until one of them ends, or cancel it.", active)
 		}
 		if err := insertBulkImport(ctx, tx, b); err != nil {
 			return err
@@ -401,7 +401,7 @@ func (s *Service) CancelBulkImport(ctx context.Context, by actor.Actor, id int64
 	if err != nil {
 		return nil, err
 	}
-	over := errs.Conflict("The import is over.")
+	over := errs.Conflict("The import has ended.")
 	if !b.Going() {
 		return nil, over
 	}

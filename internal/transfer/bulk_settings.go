@@ -124,7 +124,7 @@ func (f *projectFilling) fetchLFS(ctx context.Context) error {
 	}
 	b, err := findBulkImport(ctx, f.DB, f.i.entity.ImportID)
 	if err != nil || b == nil || b.token == "" {
-		return errors.Join(err, errs.Invalid("The import is over."))
+		return errors.Join(err, errs.Invalid("The import has ended."))
 	}
 	token, err := f.Keys.Open(b.token, tokenPlace(b.ID))
 	if err != nil {

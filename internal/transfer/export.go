@@ -103,7 +103,7 @@ func (s *Service) startExport(ctx context.Context, by actor.Actor, e *Export, to
 		list = slices.DeleteFunc(list, func(other *Export) bool { return other.addresses != e.addresses })
 		if len(list) > 0 && list[0].Going() {
 			if found = list[0]; to != nil {
-				return errs.Conflict("An export is under way. Upload its file when it has ended, or start another export then.")
+				return errs.Conflict("An export is in progress. Upload its file when it has finished, or start another export then.")
 			}
 			return nil
 		}

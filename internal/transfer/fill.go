@@ -240,7 +240,7 @@ func (f *filling) addGroup(ctx context.Context, row *archive.GroupRow) error {
 	g := project.DraftGroup{Path: row.Path, Name: row.Name, Description: row.Description, CreatedAt: f.past(row.CreatedAt), Settings: toSettings(&row.Settings)}
 	top := len(f.drafts) == 0
 	if top != (row.Path == "") {
-		return errs.Invalid("the first group, and it alone, has no path")
+		return errs.Invalid("the path must be empty for the first group, and only for it")
 	}
 	if f.pathBytes += len(row.Path); f.pathBytes > maxPaths {
 		return errs.Invalid("the paths of the groups have more than %d MiB", maxPaths>>20)
@@ -348,7 +348,7 @@ func (f *filling) addMember(row *archive.MemberRow) error {
 		return err
 	}
 	if _, err := time.Parse(time.DateOnly, row.ExpiresAt); err != nil && row.ExpiresAt != "" {
-		return errs.Invalid("expires_at is not a day")
+		return errs.Invalid("expires_at is not a date")
 	}
 	if !project.Level(row.AccessLevel).Valid() {
 		return errs.InvalidField("access_level", "is not included in the list")
@@ -452,7 +452,7 @@ func (f *filling) refer(ctx context.Context, tx *db.Tx, d *project.Draft, r *arc
 	place, above := f.i.ParentID, true
 	if r.Group != 0 {
 		if r.Group < 0 || r.Group > len(f.drafts) || f.drafts[r.Group-1] == nil || !isAbove(f.drafts[r.Group-1].Path, d.Path) {
-			return nil, errs.Invalid("%.100q is said to be in group %d, which is not above", r.Title, r.Group)
+			return nil, errs.Invalid("%.100q refers to group %d, which is not an ancestor", r.Title, r.Group)
 		}
 		place, above = &f.drafts[r.Group-1].ID, false
 	}

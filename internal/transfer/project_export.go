@@ -26,7 +26,7 @@ import (
 // As with groups, only the file of an administrator has digests of addresses.
 // description replaces that of the project, unless it is nil. If to is not nil, the
 // file is also sent there; then Invalid for a URL that requests may not reach, and
-// Conflict if an export is under way.
+// Conflict if an export is in progress.
 func (s *Service) StartProjectExport(ctx context.Context, by actor.Actor, ref project.Ref, description *string, to *Upload) (*Export, error) {
 	p, err := s.Projects.Require(ctx, by, ref, project.Maintainer)
 	if err != nil {

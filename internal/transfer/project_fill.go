@@ -246,7 +246,7 @@ func (f *projectFilling) addMember(row *archive.ProjectMemberRow) error {
 		return errs.Invalid("it names user %d, whom users.ndjson does not have", row.User)
 	}
 	if _, err := time.Parse(time.DateOnly, row.ExpiresAt); err != nil && row.ExpiresAt != "" {
-		return errs.Invalid("expires_at is not a day")
+		return errs.Invalid("expires_at is not a date")
 	}
 	level := project.Level(row.AccessLevel)
 	if !level.Valid() || level == project.Minimal || level == project.NoAccess {

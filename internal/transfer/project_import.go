@@ -137,11 +137,11 @@ func (s *Service) CancelProjectImport(ctx context.Context, by actor.Actor, id in
 		return err
 	}
 	if i.State != Queued && i.State != Started {
-		return errs.Conflict("No import is under way.")
+		return errs.Conflict("No import of the project is in progress.")
 	}
 	err = s.failImport(ctx, i, "The import was canceled.")
 	if errors.Is(err, db.ErrNoRows) {
-		return errs.Conflict("No import is under way.")
+		return errs.Conflict("No import of the project is in progress.")
 	}
 	return err
 }

@@ -26,7 +26,7 @@ func (s *Service) Impersonate(ctx context.Context, by actor.Actor, session *Sess
 	}
 	switch {
 	case !settings.ImpersonationEnabled:
-		return nil, errs.Forbidden("Impersonation is turned off.")
+		return nil, errs.Forbidden("Impersonation is disabled.")
 	case by.Impersonator != nil, !by.Is(session.UserID):
 		return nil, errs.Forbidden("You are already impersonating a user.")
 	case by.Is(userID):

@@ -32,7 +32,7 @@ type shownBroadcast struct {
 func (v *visit) broadcasts() []shownBroadcast {
 	list, err := v.web.Broadcasts.Shown(v, v.r.URL.Path, v.level)
 	if err != nil {
-		v.web.Log.WarnContext(v, "broadcast messages", "error", err)
+		v.web.Log.WarnContext(v, "cannot show broadcast messages", "error", err)
 		return nil
 	}
 	var shown []shownBroadcast
@@ -42,7 +42,7 @@ func (v *visit) broadcasts() []shownBroadcast {
 		}
 		html, err := v.web.Markup.Markdown(v, m.Text, markup.Options{})
 		if err != nil {
-			v.web.Log.WarnContext(v, "broadcast messages", "error", err)
+			v.web.Log.WarnContext(v, "cannot show broadcast messages", "error", err)
 			continue
 		}
 		shown = append(shown, shownBroadcast{m, template.HTML(html)})

@@ -26,7 +26,7 @@ type importStatusPage struct {
 
 // importMethods are the authentication methods of imports by URL.
 func importMethods() []option {
-	return []option{{string(mirror.ByPassword), "User name and password"}, {string(mirror.BySSHKey), "SSH public key"}}
+	return []option{{string(mirror.ByPassword), "Username and password"}, {string(mirror.BySSHKey), "SSH public key"}}
 }
 
 func (importStatusPage) view() string    { return "project/import" }

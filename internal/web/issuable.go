@@ -151,7 +151,7 @@ func (w *Web) actOn(v *visit, ref project.Ref, k issuableKind, done string, do f
 	case err == nil && done == "":
 		return v.redirect(to)
 	case errs.Is(err, errs.KindUnauthorized): // the user is known, so a permission is missing
-		err = errs.Forbidden("You are not allowed to do that to this " + k.noun + ".")
+		err = errs.Forbidden("You don't have permission for this action on this " + k.noun + ".")
 	case errs.Is(err, errs.KindNotAllowed), errs.Is(err, errs.KindNotAcceptable):
 		err = errs.Conflict("The state of the " + k.noun + " does not allow this. Reload the page.")
 	}

@@ -174,7 +174,7 @@ func (w *Web) filterValues(v *visit, in project.Place) error {
 			list = append(list, filterValue{Value: name, Label: name})
 		}
 	default:
-		return errs.Invalid("kind is not a kind of values")
+		return errs.Invalid("kind does not have a valid value")
 	}
 	return v.json(list)
 }

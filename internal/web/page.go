@@ -303,7 +303,7 @@ func (v *visit) problem(status int, head, text string) {
 		return
 	}
 	if !errs.Is(err, errs.KindUnavailable) { // the layout needs the service that is unavailable
-		v.web.Log.ErrorContext(v, "error page", "error", err)
+		v.web.Log.ErrorContext(v, "cannot render an error page", "error", err)
 	}
 	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	v.w.WriteHeader(status)

@@ -134,12 +134,13 @@ func (w *Web) deletePending(group bool) func(*visit) error {
 		if err != nil {
 			return err
 		}
-		d := project.Deletion{Permanently: true, FullPath: v.text("full_path")}
+		d, done := project.Deletion{Permanently: true, FullPath: v.text("full_path")}, "The project is being deleted."
 		if group {
+			done = "The group is being deleted."
 			err = w.Projects.DeleteGroup(v, v.actor, project.RefTo(id), d)
 		} else {
 			err = w.Projects.Delete(v, v.actor, project.RefTo(id), d)
 		}
-		return v.redirectWithFlash(err, "It is being deleted.", v.pendingBack())
+		return v.redirectWithFlash(err, done, v.pendingBack())
 	}
 }

@@ -48,7 +48,7 @@ func TestReviewPages(t *testing.T) {
 		a.get(one).want(200, "Changed", "In sum, no.", "Requested changes", "Merge blocked: changes requested", "Changes requested by eve", "Bypass", "Resolved by eve", "Request another review")
 		e.get(one).want(200, "Merge blocked: changes requested").not("Finish review", "Bypass")
 		e.submit(one, one+"/bypass").leads(one)
-		e.get(one).want(200, "You are not allowed to do that to this merge request.")
+		e.get(one).want(200, "You don&#39;t have permission for this action on this merge request.")
 		a.submit(one, one+"/bypass").leads(one)
 		a.get(one).want(200, "The requested changes are bypassed.", "Ready to merge")
 		a.submit(one, one+fmt.Sprintf("/reviewers/%d/request", eveID)).leads(one)

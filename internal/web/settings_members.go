@@ -207,7 +207,7 @@ func (w *Web) removeMember(v *visit, in project.Place) error {
 	}
 	err = w.Projects.RemoveMember(v, v.actor, in, id, false)
 	if err == nil && v.actor.Is(id) {
-		return v.done("You left.", "/")
+		return v.done(leftMessage(in), "/")
 	}
 	return v.redirectWithFlash(err, "The member was removed.", settingsOf(in, "members"))
 }
@@ -276,5 +276,12 @@ func (w *Web) withdrawRequest(v *visit, in project.Place) error {
 }
 
 func (w *Web) leave(v *visit, in project.Place) error {
-	return v.redirectWithFlash(w.Projects.RemoveMember(v, v.actor, in, v.actor.ID, false), "You left.", "/")
+	return v.redirectWithFlash(w.Projects.RemoveMember(v, v.actor, in, v.actor.ID, false), leftMessage(in), "/")
+}
+
+func leftMessage(in project.Place) string {
+	if in.Group {
+		return "You left the group."
+	}
+	return "You left the project."
 }

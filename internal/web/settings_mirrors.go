@@ -55,7 +55,7 @@ func (w *Web) showMirrors(v *visit, in project.Place, f form) error {
 		return err
 	}
 	p := mirrorsPage{
-		setup: s, Form: f, Methods: []option{{string(mirror.ByPassword), "User name and password"}, {string(mirror.BySSHKey), "SSH public key"}},
+		setup: s, Form: f, Methods: []option{{string(mirror.ByPassword), "Username and password"}, {string(mirror.BySSHKey), "SSH public key"}},
 		Directions: []option{{string(mirror.Push), "Push"}, {string(mirror.Pull), "Pull"}},
 	}
 	pull, err := w.Mirrors.PullMirror(v, v.actor, in.Ref)

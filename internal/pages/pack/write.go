@@ -151,7 +151,7 @@ func follow(from *archive.Reader, all map[string]*archive.Entry, name string) (*
 		}
 		at = path.Join(path.Dir(at), to)
 	}
-	return nil, errs.Unprocessable("The link %q leads to no file of the site", cut(name))
+	return nil, errs.Unprocessable("The link %q does not point to a file of the site", cut(name))
 }
 
 func linkTarget(from *archive.Reader, f *archive.Entry) (string, error) {
@@ -216,7 +216,7 @@ func (w *writer) add(name string, f *archive.Entry) error {
 		return broken(f, err)
 	}
 	if n != size { // the size in the archive may be wrong
-		return errs.Unprocessable("The file %q of the artifacts has another size than the archive says", cut(f.Path))
+		return errs.Unprocessable("The size of the file %q differs from the size in the archive", cut(f.Path))
 	}
 	head.Comment = hex.EncodeToString(sum.Sum(nil)[:16])
 	w.left -= n

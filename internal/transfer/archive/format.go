@@ -382,7 +382,7 @@ func checkNames(text []byte) error {
 		name = open[len(open)-1] != nil
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return errs.Invalid("something follows the JSON object")
+		return errs.Invalid("there is data after the JSON object")
 	}
 	return nil
 }

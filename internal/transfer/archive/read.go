@@ -148,7 +148,7 @@ func (r *reader) first() error {
 		return err
 	}
 	if h.Name != manifestName {
-		return errs.Invalid("The file is no export of a %s: it does not begin with %s.", r.kind.noun, manifestName)
+		return errs.Invalid("The file is not a %s export: it does not begin with %s.", r.kind.noun, manifestName)
 	}
 	text, err := r.small(h)
 	if err != nil {
@@ -160,7 +160,7 @@ func (r *reader) first() error {
 		Version int    `json:"version"`
 	}
 	if err := json.Unmarshal(text, &kind); err != nil || kind.Format != r.kind.format {
-		return errs.Invalid("The file is no export of a %s: %s does not say so.", r.kind.noun, manifestName)
+		return errs.Invalid("The file is not a %s export: %s has another format.", r.kind.noun, manifestName)
 	}
 	if kind.Version != version {
 		return errs.Invalid("The file has version %d of the format; this server reads version %d.", kind.Version, version)
@@ -201,7 +201,7 @@ func (r *reader) last(h *tar.Header) error {
 		return errs.Invalid("The file contains no %s.", r.kind.noun)
 	}
 	if _, err := r.tar.Next(); err == nil {
-		return errs.Invalid("Something follows %s.", totalsName)
+		return errs.Invalid("There is data after %s.", totalsName)
 	} else if err != io.EOF {
 		return r.broken("The file is cut off or damaged.", err)
 	}
@@ -249,7 +249,7 @@ func (f fileReader) Read(b []byte) (int, error) {
 // place returns the part and the group of an entry. Names must be exactly those of
 // the format, each once and in order, so that none can lead elsewhere.
 func (r *reader) place(name string) (Part, error) {
-	strange := errs.Invalid("%.100q is not a name that an export has at this place.", name)
+	strange := errs.Invalid("%.100q is not expected at this position of the export.", name)
 	base, ok := strings.CutPrefix(name, r.kind.dir)
 	n := 1 // there is one project
 	if ok && r.kind.newRow(GroupPart) != nil {

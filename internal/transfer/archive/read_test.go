@@ -140,7 +140,7 @@ func TestRead(t *testing.T) {
 		"two groups in one":      {pack(t, put("groups/2/group.ndjson", "{\"path\":\"b\"}\n{\"path\":\"b\"}\n")), "one row"},
 		"no JSON":                {pack(t, put("groups/1/labels.ndjson", "name\n")), "line 1"},
 		"a list":                 {pack(t, put("groups/1/labels.ndjson", "[]\n")), "not a JSON object"},
-		"two objects":            {pack(t, put("groups/1/labels.ndjson", "{}{}\n")), "something follows"},
+		"two objects":            {pack(t, put("groups/1/labels.ndjson", "{}{}\n")), "there is data after"},
 		"a name twice":           {pack(t, put("groups/1/labels.ndjson", `{"name":"a","name":"b"}`+"\n")), "twice"},
 		"a name in another case": {pack(t, put("groups/1/labels.ndjson", `{"Name":"a"}`+"\n")), "form that is not known"},
 		"an unknown name":        {pack(t, put("groups/1/labels.ndjson", `{"name":"a","id":1}`+"\n")), "unknown field"},

@@ -57,7 +57,7 @@ func text(wrong errs.Fields, name, value string) {
 
 func day(wrong errs.Fields, name, value string) {
 	if _, err := time.Parse(time.DateOnly, value); err != nil && value != "" {
-		wrong.Set(name, "is not a day")
+		wrong.Set(name, "is not a date")
 	}
 }
 
