@@ -143,7 +143,7 @@ func TestRefusedMetrics(t *testing.T) {
 	}
 }
 
-// TestFingerprints says which payloads tell of the same alert.
+// TestFingerprints checks which payloads belong to the same alert.
 func TestFingerprints(t *testing.T) {
 	t.Parallel()
 	hosts := Mapping{HostsField, []Path{{"at", "0"}}}

@@ -299,20 +299,10 @@ func (s *Service) LabelsByID(ctx context.Context, ids []int64) (map[int64]*Label
 	return found, nil
 }
 
-// LabelsNamed is LabelNamed for several names. The result has the labels that exist, by
-// name.
+// LabelsNamed returns the labels of an owner or its ancestor groups with these names, by
+// name. The caller checks permissions.
 func (s *Service) LabelsNamed(ctx context.Context, o Owner, names []string) (map[string]*Label, error) {
 	return findLabelsNamed(ctx, s.DB, o.place(), names)
-}
-
-// LabelNamed returns the label of an owner or an ancestor group with this name, or
-// nil. The caller checks permissions.
-func (s *Service) LabelNamed(ctx context.Context, o Owner, name string) (*Label, error) {
-	l, err := findLabelNamed(ctx, s.DB, o.place(), name)
-	if errs.Is(db.NotFound(err, "Label"), errs.KindNotFound) {
-		return nil, nil
-	}
-	return l, err
 }
 
 // UsableLabel reports whether a label belongs to an owner or an ancestor group. The

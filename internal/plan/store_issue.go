@@ -113,7 +113,7 @@ func findUsernames(ctx context.Context, q db.Q, ids []int64) (map[int64]string, 
 	return found, err
 }
 
-// findLabelNamed finds a label by name; project labels take precedence over
+// findLabelsNamed finds labels by name; project labels take precedence over
 // inherited ones.
 func findLabelsNamed(ctx context.Context, q db.Q, in place, names []string) (map[string]*Label, error) {
 	found := map[string]*Label{}
@@ -134,6 +134,7 @@ func findLabelsNamed(ctx context.Context, q db.Q, in place, names []string) (map
 	return found, nil
 }
 
+// findLabelNamed is findLabelsNamed for one name.
 func findLabelNamed(ctx context.Context, q db.Q, in place, name string) (*Label, error) {
 	cond, args := in.owns("l", true)
 	return scanLabel(q.QueryRowContext(ctx, `

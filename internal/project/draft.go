@@ -60,7 +60,7 @@ type DraftGroup struct {
 	Settings    GroupSettings
 }
 
-// DraftSettings returns the default settings of a group in a draft.
+// DraftSettings returns the default settings of a group, for tests of imports.
 func DraftSettings() GroupSettings { return defaultGroupSettings() }
 
 // BeginDraft creates the top-level group of a draft. ShowDraft sets its name and

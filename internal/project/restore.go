@@ -96,7 +96,8 @@ func (s *Service) markedGroup(ctx context.Context, by actor.Actor, ref Ref) (*Na
 }
 
 // Restore restores a project that is marked for deletion. If its path is taken, it
-// gets another one, and if its group is less visible now, so is the project. Requires Owner. Invalid if it is not marked.
+// gets another one, and if its group is less visible now, so is the project.
+// Requires Owner. Invalid if it is not marked.
 func (s *Service) Restore(ctx context.Context, by actor.Actor, ref Ref) (*Project, error) {
 	marked, err := s.markedProject(ctx, by, ref)
 	if errs.Is(err, errs.KindNotFound) {
@@ -145,7 +146,8 @@ func (s *Service) Restore(ctx context.Context, by actor.Actor, ref Ref) (*Projec
 }
 
 // RestoreGroup restores a group that is marked for deletion, with everything that
-// was hidden with it. If its parent is less visible now, so is all of this. Requires Owner. Invalid if it is not marked.
+// was hidden with it. If its parent is less visible now, so is all of this.
+// Requires Owner. Invalid if it is not marked.
 func (s *Service) RestoreGroup(ctx context.Context, by actor.Actor, ref Ref) (*Namespace, error) {
 	marked, err := s.markedGroup(ctx, by, ref)
 	if errs.Is(err, errs.KindNotFound) {

@@ -23,7 +23,7 @@ type periodic struct {
 
 // everyKind is the kind of all periodic jobs. There is one permanent row for each
 // name: after a run, it is scheduled again. The schedule therefore survives
-// restarts, a missed run is made up for, and only one node runs it.
+// restarts, a missed run is caught up, and only one node runs it.
 const everyKind = "queue.every"
 
 // everyRetry is the delay after which a failed periodic job is retried, unless its
@@ -36,7 +36,7 @@ type everyArgs struct {
 
 // Every registers a periodic job that runs about every d, on one node at a time.
 // It must be called before Start. The first run is d after the first start; a run
-// that was missed because no node was running is made up for soon after the next
+// that was missed because no node was running is caught up soon after the next
 // start. An error is logged, and the job is retried after at most a minute. The
 // time limit of a run is five minutes, or d if that is longer.
 func (q *Queue) Every(name string, d time.Duration, do func(ctx context.Context) error) {

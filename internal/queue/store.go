@@ -33,7 +33,7 @@ func (q *Queue) insertPlain(ctx context.Context, tx *db.Tx, it item, o river.Ins
 // starting until tx has ended, so that it sees the changes of tx. River's unique
 // jobs would wait for running jobs to be completed, which could deadlock. This
 // does not wait: two concurrent transactions may both add the job, which then runs
-// once more than necessary.
+// one time more than necessary.
 func (q *Queue) isWaiting(ctx context.Context, tx *db.Tx, it item, lane string) (bool, error) {
 	query := `SELECT id FROM river_job
 		WHERE state IN ('available', 'retryable', 'scheduled') AND queue = ? AND kind = ? AND `

@@ -177,7 +177,7 @@ func (t auxRepoTarget) begin(ctx context.Context, j journal) (int64, error) {
 	}
 	id, storage, err := t.s.enterAuxRepo(ctx, t.by, t.a.ID, j)
 	if err == nil && storage != t.a.Storage {
-		err = errors.Join(errs.Conflict(elsewhere), t.s.dropAuxRepo(ctx, id))
+		err = errors.Join(errs.Conflict(movedMessage), t.s.dropAuxRepo(ctx, id))
 	}
 	return id, err
 }

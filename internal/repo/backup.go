@@ -112,7 +112,7 @@ type latePush struct {
 }
 
 // orderPushes sorts pushes by the order in which they happened. recorded are in the order in
-// which they were recorded; left are not recorded yet. inDB tells whether the refs are in the
+// which they were recorded; left are not recorded yet. inDB reports whether the refs are in the
 // database now.
 //
 // Pushes without a row are recorded in their order. Those with a row may be recorded in any
@@ -136,8 +136,8 @@ func orderPushes(recorded, left []latePush, inDB bool) []latePush {
 }
 
 // latePushes returns the pushes that are not known and whose refs have moved, in their order. Those
-// in progress are recorded soon; the refs tell about those that are not, for example
-// because their node was killed.
+// in progress are recorded soon; for the others the refs show what happened, for example
+// if their node was killed.
 func (s *Service) latePushes(ctx context.Context, r git.Repo, h Held, known Recorded) ([]latePush, error) {
 	begun, err := s.awaitPushes(ctx, h)
 	if err != nil {

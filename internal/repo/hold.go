@@ -22,9 +22,9 @@ import (
 // read-only flag. So nothing is written to the old storage during a move. A push
 // that is one transaction takes the same lock instead (move_tx.go).
 
-// elsewhere is the message for a change of a repository that was moved in the
+// movedMessage is the error for a change of a repository that was moved in the
 // meantime.
-const elsewhere = "The repository was moved to another storage in the meantime. Please try again."
+const movedMessage = "The repository was moved to another storage in the meantime. Please try again."
 
 // The tables of the rows.
 const (
@@ -44,7 +44,7 @@ func (s *Service) enter(ctx context.Context, by actor.Actor, projectID int64, j 
 		if err != nil {
 			return db.NotFound(err, "Project")
 		}
-		if err := at.still(); err != nil {
+		if err := at.checkWritable(); err != nil {
 			return err
 		}
 		storage = at.storage
@@ -57,8 +57,8 @@ func (s *Service) enter(ctx context.Context, by actor.Actor, projectID int64, j 
 	return id, storage, nil
 }
 
-// still returns Unavailable while the repository is being moved.
-func (at place) still() error {
+// checkWritable returns Unavailable while the repository is being moved.
+func (at place) checkWritable() error {
 	if at.readOnly {
 		return errs.Unavailable(project.BeingMoved).Because(project.ErrMoving)
 	}
@@ -109,7 +109,7 @@ func (s *Service) alive(ctx context.Context, table string, id int64) (stop func(
 	return stop
 }
 
-// touch is called directly before a push moves refs. It returns Unavailable if the row is gone:
+// touch updates the row of a push directly before its refs move. It returns Unavailable if the row is gone:
 // this node was frozen, and another one has settled the push. If the database does not answer,
 // the push goes on: it is recorded when the database is back. On SQLite, where only this process
 // settles pushes, a push that began a moment ago is not touched.
@@ -135,7 +135,7 @@ func (s *Service) enterAuxRepo(ctx context.Context, by actor.Actor, auxRepoID in
 		if err != nil {
 			return db.NotFound(err, "")
 		}
-		if err := at.still(); err != nil {
+		if err := at.checkWritable(); err != nil {
 			return err
 		}
 		storage = at.storage

@@ -174,7 +174,7 @@ func shortRef(ref string) string {
 func (s *Service) begin(ctx context.Context, by actor.Actor, p *project.Project, j journal) (int64, error) {
 	id, storage, err := s.enter(ctx, by, p.ID, j)
 	if err == nil && storage != p.Storage { // r is the repository at the old location
-		err = errors.Join(errs.Conflict(elsewhere), s.drop(ctx, id))
+		err = errors.Join(errs.Conflict(movedMessage), s.drop(ctx, id))
 	}
 	return id, err
 }

@@ -151,11 +151,11 @@ func lockWritable(ctx context.Context, tx *db.Tx, table string, id int64, storag
 }
 
 func (at place) writable(storage string) error {
-	if err := at.still(); err != nil {
+	if err := at.checkWritable(); err != nil {
 		return err
 	}
 	if at.storage != storage {
-		return errs.Conflict(elsewhere)
+		return errs.Conflict(movedMessage)
 	}
 	return nil
 }

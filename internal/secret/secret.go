@@ -10,9 +10,6 @@ import (
 	"encoding/hex"
 )
 
-// DigestLen is the length of a digest.
-const DigestLen = 2 * sha256.Size
-
 // Token returns a new token: the prefix and 26 random letters and digits (130 random
 // bits), which need no escaping in a URL, a header or a shell.
 func Token(prefix string) string { return prefix + rand.Text() }

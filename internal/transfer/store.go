@@ -236,7 +236,7 @@ func saveSource(ctx context.Context, q db.Q, i *Import) error {
 }
 
 // endFetch records that the file of the import of a project was fetched, and forgets
-// where from. Its attempts are counted anew.
+// where from. Its number of tries is reset.
 func endFetch(ctx context.Context, q db.Q, i *Import) error {
 	i.State, i.tries, i.source = Queued, 0, ""
 	return db.ExecOne(ctx, q, `UPDATE project_file_imports SET state = ?, tries = 0, done = 0, total = ?, source = '' WHERE id = ? AND state = 'started'`+ofAttempt, string(i.State), i.Total, i.ID, i.attempt)

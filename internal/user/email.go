@@ -131,7 +131,7 @@ const (
 	// maxEmails is the maximum number of addresses of a user, unless an administrator
 	// adds them: each gets an email.
 	maxEmails = 20
-	// reservedFor is how long nobody else can use a secondary address that is not
+	// reservedFor is how long no other user can use a secondary address that is not
 	// confirmed.
 	reservedFor = 3 * 24 * time.Hour
 )

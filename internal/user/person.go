@@ -61,7 +61,7 @@ func (s *Service) Recognise(ctx context.Context, digests map[[sha256.Size]byte]i
 		}
 	})
 	if err != nil {
-		return fmt.Errorf("recognise users: %w", err)
+		return fmt.Errorf("identify users: %w", err)
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ func alertContents() []content {
 	now := time.Unix(1e9, 0)
 	ada := &user.User{ID: 1, Username: "ada", Name: "Ada"}
 	in := &project.Project{ID: 1, Path: "p", FullPath: "g/p", Name: "P", Namespace: project.Namespace{Name: "G", FullPath: "g"}}
-	h := head{Project: in, Issues: true, Watches: true, Alarmed: true, MaySet: true, SignedIn: true, Tab: "monitor", Open: "0"}
+	h := head{Project: in, Issues: true, SeesErrors: true, SeesAlerts: true, MaySet: true, SignedIn: true, Tab: "monitor", Open: "0"}
 	whole := &alert.Alert{
 		ID: 1, IID: 1, Status: alert.Triggered, Severity: alert.High, StartedAt: now, EndedAt: &now, CreatedAt: now, Events: 3, Title: "Down", Description: "d", Service: "s", Tool: "t",
 		Environment: "e", Hosts: []string{"h"}, IssueIID: 2, Integration: "i", Assignee: ada, Fingerprint: "f",

@@ -12,7 +12,7 @@ func errorContents() []content {
 	now := time.Unix(1e9, 0)
 	no := false
 	in := &project.Project{ID: 1, Path: "p", FullPath: "g/p", Name: "P", DefaultBranch: "main", Namespace: project.Namespace{Name: "G", FullPath: "g"}}
-	h := head{Project: in, Tab: "monitor", SignedIn: true, Watches: true, Alarmed: true, MaySet: true}
+	h := head{Project: in, Tab: "monitor", SignedIn: true, SeesErrors: true, SeesAlerts: true, MaySet: true}
 	e := &errortrack.Error{ID: 1, Type: "E", Title: "t", Culprit: "f in m", Level: "fatal", Status: errortrack.Resolved, Events: 99, Users: 10_000, FirstSeenAt: now, LastSeenAt: now, LastRelease: "1", FirstRelease: "1", Platform: "go"}
 	message := &errortrack.Error{ID: 2, Title: "m", Level: "warning", Status: errortrack.Unresolved, Events: 1, Users: 1}
 	frame := errortrack.Frame{Function: "f", Module: "m", File: "f.go", Line: 3, Column: 1, InApp: true, Before: []string{"a"}, Source: "b", After: []string{"c"}}

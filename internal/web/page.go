@@ -94,7 +94,7 @@ func (w *Web) handler(name string, who access, do func(*visit) error) http.Handl
 }
 
 func (v *visit) serve(who access, do func(*visit) error) error {
-	if err := v.recognise(); err != nil {
+	if err := v.identify(); err != nil {
 		return err
 	}
 	if !clean(v.r.URL.Path) || !isText(v.r.URL.Query()) {

@@ -51,17 +51,17 @@ type head struct {
 	Packages bool   // and the packages
 	Merges   bool   // the user sees the merge requests
 	Pending  string // number of open ones
-	Watches  bool   // the user sees the errors
 	MayPush  bool
 	MayFork  bool // the visitor may fork it
 	Proposes bool // the visitor may create merge requests from its branches
-	Alarmed  bool // the user sees the alerts
 	MaySet   bool // the visitor may change its settings
 	HTTP     string
 	SSH      string
 
-	Terraform bool // the user sees the Terraform states
-	Flags     bool // the user sees the feature flags
+	SeesErrors bool // the user sees the errors
+	SeesAlerts bool // the user sees the alerts
+	Terraform  bool // the user sees the Terraform states
+	Flags      bool // the user sees the feature flags
 }
 
 func (w *Web) head(v *visit, ref project.Ref, tab string) (head, error) {
@@ -78,7 +78,7 @@ func (w *Web) head(v *visit, ref project.Ref, tab string) (head, error) {
 		Project: p, Parents: crumbs(p.Namespace.FullPath, p.Namespace.FullName), Tab: tab, SignedIn: v.session != nil,
 		HTTP: w.Site.URL + "/" + p.FullPath + ".git", Builds: w.CI.Sees(v.actor, p), Code: p.MayRead(v.actor, project.CodePart),
 		Wiki: p.MayRead(v.actor, project.WikiPart), Snippets: p.MayRead(v.actor, project.SnippetPart), Releases: p.MayRead(v.actor, project.ReleasePart), Packages: p.MayRead(v.actor, project.PackagePart),
-		Alarmed: w.Alerts.Sees(v.actor, p), Watches: w.Errors.Sees(v.actor, p), Terraform: terraform.Sees(v.actor, p), Flags: featureflag.Sees(v.actor, p), MaySet: may.Configure, MayPush: may.Push,
+		SeesAlerts: w.Alerts.Sees(v.actor, p), SeesErrors: w.Errors.Sees(v.actor, p), Terraform: terraform.Sees(v.actor, p), Flags: featureflag.Sees(v.actor, p), MaySet: may.Configure, MayPush: may.Push,
 		Proposes: v.session != nil && merge.CanCreate(v.actor, p), MayFork: v.session != nil && repo.CanFork(v.actor, p),
 	}
 	if h.WikiURL, err = w.Hooks.ExternalWiki(v, p); err != nil {

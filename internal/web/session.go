@@ -57,9 +57,9 @@ func (v *visit) cookie(name string) string {
 	return c.Value
 }
 
-// recognise authenticates the visitor. An invalid cookie is deleted and counts
+// identify authenticates the visitor. An invalid cookie is deleted and counts
 // as none.
-func (v *visit) recognise() error {
+func (v *visit) identify() error {
 	v.actor.IP = v.ip()
 	v.visitor = v.cookie(v.web.visitorCookie())
 	token := v.cookie(v.web.sessionCookie())

@@ -121,8 +121,8 @@ func (h head) sideBar() *sideBar {
 	b.add(h.Terraform, "Terraform states", "terraform")
 
 	b.group("monitor", "Monitor", "gauge", false)
-	b.add(h.Watches, "Error tracking", "error_tracking")
-	b.add(h.Alarmed, "Alerts", "alert_management")
+	b.add(h.SeesErrors, "Error tracking", "error_tracking")
+	b.add(h.SeesAlerts, "Alerts", "alert_management")
 
 	b.group("analyze", "Analyze", "chart", false)
 	b.add(code, "Contributors", "graphs")

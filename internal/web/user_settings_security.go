@@ -88,8 +88,8 @@ func (w *Web) showTwoFactor(v *visit, f form) error {
 	return v.showForm(p, f)
 }
 
-// startTwoFactor shows a new secret, only in this response. Whoever has it can lock the
-// user out, so the user must be present.
+// startTwoFactor shows a new secret, only in this response. A person who has it can lock
+// the user out, so the user must be present.
 func (w *Web) startTwoFactor(v *visit) error {
 	if ok, err := v.confirmSelf(twoFactorPath); !ok {
 		return err

@@ -35,7 +35,7 @@ func (s *Service) run(ctx context.Context, sch *Schedule) error {
 		if err != nil {
 			zone = time.UTC
 		}
-		if t, ok := rule.next(s.Now().In(zone)); ok { // missed runs are made up for by one run
+		if t, ok := rule.next(s.Now().In(zone)); ok { // missed runs are caught up by one run
 			next = &t
 		}
 	}

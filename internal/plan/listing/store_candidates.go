@@ -22,8 +22,8 @@ const (
 )
 
 // Range is an index range with the IDs of issues or merge requests: a query without
-// LIMIT and without duplicates, whose column is id, in the order of the index. Without ORDER BY, PostgreSQL may scan the table
-// because it expects to find enough rows early.
+// LIMIT and without duplicates, whose column is id, in the order of the index. Without ORDER BY,
+// PostgreSQL may scan the table because it expects to find enough rows early.
 type Range struct {
 	Query string
 	Args  []any

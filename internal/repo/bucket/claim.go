@@ -42,8 +42,8 @@ func claim(base string) (dir string, lock *os.File, err error) {
 }
 
 // emptyOthers removes the content of the directories of processes that have ended, except for own,
-// which claim has returned. Nobody counts it, and it may be as large as the cache. The locks stay, because another
-// process may be opening them.
+// which claim has returned. It does not count as cache, and may be as large as the cache. The locks
+// stay, because another process may be opening them.
 func emptyOthers(base, own string) error {
 	var faults []error
 	for i := range maxProcesses {

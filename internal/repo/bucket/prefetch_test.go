@@ -18,7 +18,7 @@ import (
 	"svc/internal/waittest"
 )
 
-// faultyStore is an object store that nobody can read from while it is away.
+// faultyStore is an object store that cannot be read while away is set.
 type faultyStore struct {
 	blob.Store
 	away atomic.Bool

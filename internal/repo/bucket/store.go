@@ -207,7 +207,7 @@ const packColumns = `id, hash, object, size, index_size, bitmap_size, created_at
 func scanPack(s db.Scanner) (p packRow, err error) {
 	err = s.Scan(&p.id, &p.hash, &p.object, &p.size, &p.idx, &p.bitmap, db.Time(&p.created), &p.madeFrom)
 	p.inRow = p.object == ""
-	if p.madeFrom < 0 { // the sign tells leftover packs
+	if p.madeFrom < 0 { // a negative value marks a leftover pack
 		p.leftover, p.madeFrom = true, -p.madeFrom
 	}
 	return p, err

@@ -127,7 +127,7 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// TestGrowing reads a log on as it grows, and anew when it is another one.
+// TestGrowing reads a log on as it grows, and again when it is another one.
 func TestGrowing(t *testing.T) {
 	t.Parallel()
 	cache := NewCache(1 << 20)
