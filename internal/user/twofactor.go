@@ -106,43 +106,6 @@ func (s *Service) EnrollTwoFactor(ctx context.Context, by actor.Actor, userID in
 	return e, nil
 }
 
-// VerifyTwoFactor checks a one-time code or recovery code of the actor before a
-// sensitive operation. Each can be used once. Invalid if it is wrong, which counts
-// like a wrong password.
-func (s *Service) VerifyTwoFactor(ctx context.Context, by actor.Actor, code string) error {
-	if err := by.RequireUser(); err != nil {
-		return err
-	}
-	settings, err := s.Settings.Current(ctx)
-	if err != nil {
-		return err
-	}
-	ok := false
-	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
-		u, err := lockUser(ctx, tx, by.ID)
-		if err != nil {
-			return err
-		}
-		if !u.TwoFactorEnabled {
-			return errs.Invalid("Two-factor authentication is not enabled for this user")
-		}
-		if u.Locked(s.Now()) {
-			return nil
-		}
-		if ok, err = s.useCode(ctx, tx, u.ID, code); err != nil || ok {
-			return err
-		}
-		return s.countFailure(ctx, tx, settings, u, by.Username, by.IP)
-	})
-	if err != nil {
-		return fmt.Errorf("verify two-factor code: %w", err)
-	}
-	if !ok {
-		return errs.Invalid("Invalid two-factor code.")
-	}
-	return nil
-}
-
 // DisableTwoFactor disables two-factor authentication for another user. Requires
 // an administrator. Forbidden for administrators: use `svc admin` for those.
 // Invalid if it is not enabled; NotFound.

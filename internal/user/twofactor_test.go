@@ -96,8 +96,8 @@ func TestTwoFactor(t *testing.T) {
 
 		b.ok(b.signInWith(strings.ToUpper(strings.ReplaceAll(codes[3], "-", " "))))
 		b.refused(b.signInWith(codes[3]), errs.KindUnauthorized)
-		b.ok(b.VerifyTwoFactor(ctx, byAda, codes[4]))
-		b.refused(b.VerifyTwoFactor(ctx, byAda, codes[4]), errs.KindInvalid)
+		b.ok(b.signInWith(codes[4]))
+		b.refused(b.signInWith(codes[4]), errs.KindUnauthorized)
 	})
 }
 
