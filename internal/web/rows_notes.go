@@ -181,14 +181,8 @@ func (m *markupWriter) reactions(f *frame, r reactions) {
 	m.raw(`</div>`)
 }
 
-// drawReply draws the form of a reply to a discussion with a single comment, which is
+// reply draws the form of a reply to a discussion with a single comment, which is
 // folded.
-func (w *Web) drawReply(f *frame, on discussions, id string) template.HTML {
-	m := &markupWriter{web: w}
-	m.reply(f, on, id)
-	return m.html()
-}
-
 func (m *markupWriter) reply(f *frame, on discussions, id string) {
 	m.raw(`<details class="more reply-later"><summary>Reply</summary><form method="post" action="`)
 	m.text(on.At + "/discussions/" + id)

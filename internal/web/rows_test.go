@@ -28,7 +28,12 @@ func TestRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	templates := template.New("").Funcs(w.funcs())
+	drawReply := func(f *frame, on discussions, id string) template.HTML {
+		m := &markupWriter{web: w}
+		m.reply(f, on, id)
+		return m.html()
+	}
+	templates := template.New("").Funcs(w.funcs()).Funcs(template.FuncMap{"goalpath": milestonePath, "replylater": drawReply})
 	for _, file := range templateFiles(parts) {
 		template.Must(templates.Parse(w.source(file)))
 	}
@@ -103,7 +108,7 @@ func TestRows(t *testing.T) {
 				if got, want := string(w.drawNote(page, on, n)), draw("note", pair{page, pair{on, n}}); got != want {
 					t.Errorf("note:\n%s\nwant\n%s", got, want)
 				}
-				if got, want := string(w.drawReply(page, on, "6a9c")), draw("replylater", pair{page, pair{on, "6a9c"}}); got != want {
+				if got, want := string(drawReply(page, on, "6a9c")), draw("replylater", pair{page, pair{on, "6a9c"}}); got != want {
 					t.Errorf("reply:\n%s\nwant\n%s", got, want)
 				}
 			}
