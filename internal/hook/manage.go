@@ -601,9 +601,9 @@ func (s *Service) policy(ctx context.Context, h *Hook) (outbound.Policy, error) 
 	if err != nil {
 		return outbound.Policy{}, err
 	}
-	local := settings.AllowLocalRequests
+	policy := settings.Outbound()
 	if h.System() {
-		local = settings.AllowLocalSystemHooks
+		policy.Local = settings.AllowLocalSystemHooks
 	}
-	return outbound.Policy{Local: local, Allowed: settings.OutboundAllowlist}, nil
+	return policy, nil
 }

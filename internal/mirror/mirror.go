@@ -85,7 +85,7 @@ func (s *Service) takePlace(userID int64) (end func()) {
 // policy returns which addresses may be connected to.
 func (s *Service) policy(ctx context.Context) (outbound.Policy, error) {
 	settings, err := s.Settings.Current(ctx)
-	return outbound.Policy{Local: settings.AllowLocalRequests, Allowed: settings.OutboundAllowlist}, err
+	return settings.Outbound(), err
 }
 
 // open returns the remote of a repository.

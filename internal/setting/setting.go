@@ -20,6 +20,7 @@ import (
 	"svc/internal/db"
 	"svc/internal/errs"
 	"svc/internal/notice"
+	"svc/internal/outbound"
 )
 
 // Settings are the values of all application settings.
@@ -127,6 +128,11 @@ type Settings struct {
 	// API rate limits.
 	AuthenticatedAPI   Throttle
 	UnauthenticatedAPI Throttle
+}
+
+// Outbound returns which addresses requests to URLs of users may reach.
+func (s Settings) Outbound() outbound.Policy {
+	return outbound.Policy{Local: s.AllowLocalRequests, Allowed: s.OutboundAllowlist}
 }
 
 // Confirmation defines whether users can sign in with a password before they confirm

@@ -225,7 +225,7 @@ func (s *Service) checkSource(ctx context.Context, address, token string) (strin
 
 func (s *Service) policy(ctx context.Context) (outbound.Policy, error) {
 	settings, err := s.Settings.Current(ctx)
-	return outbound.Policy{Local: settings.AllowLocalRequests, Allowed: settings.OutboundAllowlist}, err
+	return settings.Outbound(), err
 }
 
 // checkEntity checks an entity, and that the actor may create its group or project.
