@@ -140,14 +140,7 @@ func (a *API) findDeployKey(c *call, fingerprint string) (keyWithUserJSON, error
 		creator := toUserAdmin(c, u, a.Now())
 		out.User = &creator
 	}
-	return out, ignoreMissing(err)
-}
-
-func ignoreMissing(err error) error {
-	if errs.Is(err, errs.KindNotFound) {
-		return nil
-	}
-	return err
+	return out, errs.IgnoreNotFound(err)
 }
 
 // deployKeyProjectJSON is a project in which a deploy key is enabled.

@@ -8,6 +8,7 @@ import (
 	"svc/internal/ci/flow"
 	"svc/internal/ci/runners"
 	"svc/internal/db"
+	"svc/internal/errs"
 	"svc/internal/git"
 	"svc/internal/project"
 )
@@ -140,7 +141,7 @@ func (s *Service) cancelRedundant(ctx context.Context, w redundantWork) error {
 func (s *Service) headOf(ctx context.Context, p *Pipeline) (string, error) {
 	src, err := s.Repos.Source(ctx, actor.System(), project.RefTo(p.ProjectID))
 	if err != nil {
-		return "", ignoreRefusal(err)
+		return "", errs.IgnoreRefusal(err)
 	}
 	name := git.Heads + p.branch()
 	if p.Tag {
@@ -148,7 +149,7 @@ func (s *Service) headOf(ctx context.Context, p *Pipeline) (string, error) {
 	}
 	ref, err := src.Find(ctx, name)
 	if err != nil {
-		return "", ignoreNotFound(err)
+		return "", errs.IgnoreNotFound(err)
 	}
 	return string(ref.Commit), nil
 }

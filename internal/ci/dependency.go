@@ -138,7 +138,7 @@ func (s *Service) crossDependency(ctx context.Context, j *Job, sc *variableConte
 		}
 		// Only a related pipeline is allowed: the parent, a child or a sibling.
 		if other, err := findPipeline(ctx, s.DB, j.ProjectID, id); err != nil || !related(sc.pipeline, other) {
-			return nil, ignoreNotFound(err)
+			return nil, errs.IgnoreNotFound(err)
 		}
 		return latestNamed(ctx, s.DB, id, name)
 	}
@@ -147,14 +147,14 @@ func (s *Service) crossDependency(ctx context.Context, j *Job, sc *variableConte
 	}
 	by, err := s.Users.As(ctx, *j.UserID)
 	if err != nil {
-		return nil, ignoreRefusal(err)
+		return nil, errs.IgnoreRefusal(err)
 	}
 	// The job gets only what its own token can download: the runner fetches the
 	// archive with the token, but the variables are read here.
 	by.Job = &actor.Job{ID: j.ID, ProjectID: j.ProjectID}
 	as, other, err := s.JobOpens(ctx, by, in)
 	if err != nil {
-		return nil, ignoreRefusal(err)
+		return nil, errs.IgnoreRefusal(err)
 	}
 	found, err := s.latestSuccess(ctx, other.ID, ref, name)
 	if found == nil || err != nil {
@@ -174,22 +174,6 @@ func related(a, b *Pipeline) bool {
 		return true
 	}
 	return a.ParentID != nil && b.ParentID != nil && *a.ParentID == *b.ParentID
-}
-
-func ignoreNotFound(err error) error {
-	if errs.Is(err, errs.KindNotFound) {
-		return nil
-	}
-	return err
-}
-
-// ignoreRefusal returns nil for errors with a kind (NotFound, Forbidden and so
-// on) except Unavailable, and every other error unchanged.
-func ignoreRefusal(err error) error {
-	if errs.KindOf(err) != 0 && !errs.Is(err, errs.KindUnavailable) {
-		return nil
-	}
-	return err
 }
 
 // latestSuccess finds the job with a name in the newest successful pipeline of

@@ -51,11 +51,11 @@ func (j *Job) environmentName() string {
 func (s *Service) workGate(ctx context.Context, w gateWork) error {
 	j, err := findAnyJob(ctx, s.DB, w.JobID)
 	if err != nil {
-		return ignoreNotFound(err)
+		return errs.IgnoreNotFound(err)
 	}
 	p, err := s.Projects.Require(ctx, actor.System(), project.RefTo(j.ProjectID), project.NoAccess)
 	if err != nil {
-		return ignoreNotFound(err)
+		return errs.IgnoreNotFound(err)
 	}
 	var by actor.Actor // a deleted user may not deploy
 	if j.UserID != nil {

@@ -115,7 +115,7 @@ func (s *Service) stopExpired(ctx context.Context) error {
 			}
 			e, err := deployment.FindEnvironment(ctx, tx, found.ProjectID, found.ID)
 			if err != nil || e.AutoStopAt == nil {
-				return ignoreNotFound(err)
+				return errs.IgnoreNotFound(err)
 			}
 			if err := s.stopEnvironment(ctx, tx, e, nil, false); err != nil {
 				return err
@@ -139,7 +139,7 @@ func findStopJob(ctx context.Context, q db.Q, e *deployment.Environment) (*Job, 
 	}
 	deployed, err := findAnyJob(ctx, q, *last.JobID)
 	if err != nil {
-		return nil, ignoreNotFound(err)
+		return nil, errs.IgnoreNotFound(err)
 	}
 	// The options of the job are current; the update of the environment may still
 	// be in the queue.

@@ -70,22 +70,22 @@ func (requestWork) Kind() string { return "ci_merge_request" }
 func (s *Service) workRequest(ctx context.Context, w requestWork) error {
 	by, err := s.Users.As(ctx, w.UserID)
 	if err != nil {
-		return ignoreRefusal(err)
+		return errs.IgnoreRefusal(err)
 	}
 	m, err := s.Merges.ByID(ctx, by, w.RequestID)
 	if err != nil {
-		return ignoreRefusal(err)
+		return errs.IgnoreRefusal(err)
 	}
 	if m.State != merge.Opened || m.Head != w.SHA {
 		return nil
 	}
 	draft, err := s.proposeRequest(ctx, by, m)
 	if err != nil {
-		return ignoreRefusal(err)
+		return errs.IgnoreRefusal(err)
 	}
 	draft.origin, draft.skip = &w.Origin, skips(draft.commit.Message)
 	// If the configuration is invalid, the branch pipeline already reports it.
-	if _, err := s.create(ctx, draft, false); ignoreRefusal(err) != nil {
+	if _, err := s.create(ctx, draft, false); errs.IgnoreRefusal(err) != nil {
 		return fmt.Errorf("pipeline of merge request %d: %w", m.ID, err)
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/ci/flow"
 	"svc/internal/db"
+	"svc/internal/errs"
 	"svc/internal/project"
 	"svc/internal/queue"
 )
@@ -27,14 +28,14 @@ func (mirrorWork) Kind() string { return "ci_mirror" }
 
 func (s *Service) mirror(ctx context.Context, w mirrorWork) error {
 	if w.Gone {
-		return ignoreNotFound(s.endBridge(ctx, w.JobID, End{Status: flow.Failed, Reason: UnknownFailure}))
+		return errs.IgnoreNotFound(s.endBridge(ctx, w.JobID, End{Status: flow.Failed, Reason: UnknownFailure}))
 	}
 	if w.Resume {
 		if err := s.resumeBridge(ctx, w.JobID); err != nil {
-			return ignoreNotFound(err)
+			return errs.IgnoreNotFound(err)
 		}
 	}
-	return ignoreNotFound(s.followBridge(ctx, w.JobID))
+	return errs.IgnoreNotFound(s.followBridge(ctx, w.JobID))
 }
 
 // followBridge updates a trigger job from the status of its downstream
@@ -129,7 +130,7 @@ func (s *Service) sweepMirrors(ctx context.Context) error {
 	}
 	var faults []error
 	for _, id := range ids { // an error of one job does not stop the others
-		if err := ignoreNotFound(s.followBridge(ctx, id)); err != nil {
+		if err := errs.IgnoreNotFound(s.followBridge(ctx, id)); err != nil {
 			faults = append(faults, err)
 			continue
 		}
@@ -151,7 +152,7 @@ func (s *Service) watchedBy(ctx context.Context, j *Job) (*Pipeline, error) {
 		if j.UserID != nil {
 			var err error
 			if by, err = s.Users.As(ctx, *j.UserID); err != nil {
-				return nil, ignoreRefusal(err)
+				return nil, errs.IgnoreRefusal(err)
 			}
 		}
 		own, err := project.In(ctx, s.DB, j.ProjectID)
@@ -160,7 +161,7 @@ func (s *Service) watchedBy(ctx context.Context, j *Job) (*Pipeline, error) {
 		}
 		src, err := s.Repos.Source(ctx, by, own.Near(name))
 		if err != nil {
-			return nil, ignoreRefusal(err)
+			return nil, errs.IgnoreRefusal(err)
 		}
 		return latestOf(ctx, s.DB, src.Project)
 	}

@@ -8,6 +8,7 @@ import (
 	"svc/internal/ci/deployment"
 	"svc/internal/ci/flow"
 	"svc/internal/db"
+	"svc/internal/errs"
 	"svc/internal/project"
 )
 
@@ -27,11 +28,11 @@ func (outdatedWork) Kind() string { return "ci_outdated" }
 func (s *Service) workOutdated(ctx context.Context, w outdatedWork) error {
 	j, err := findAnyJob(ctx, s.DB, w.JobID)
 	if err != nil {
-		return ignoreNotFound(err)
+		return errs.IgnoreNotFound(err)
 	}
 	p, err := s.Projects.Require(ctx, actor.System(), project.RefTo(j.ProjectID), project.NoAccess)
 	if err != nil {
-		return ignoreNotFound(err)
+		return errs.IgnoreNotFound(err)
 	}
 	return s.sweepJob(ctx, j.ID, func(ctx context.Context, tx *db.Tx, j *Job) error {
 		if j.Status != flow.Pending || j.ClaimedAt != nil {

@@ -188,7 +188,7 @@ func (s *Service) PipelineGraph(ctx context.Context, by actor.Actor, in project.
 func (s *Service) seenElsewhere(ctx context.Context, by actor.Actor, p *Pipeline) (*Pipeline, string, error) {
 	proj, err := s.seePipelines(ctx, by, project.RefTo(p.ProjectID))
 	if err != nil {
-		return nil, "", ignoreRefusal(err)
+		return nil, "", errs.IgnoreRefusal(err)
 	}
 	if !repo.RefVisible(by, proj, p.Ref) {
 		return nil, "", nil
@@ -277,7 +277,7 @@ func (s *Service) MayRun(ctx context.Context, by actor.Actor, p *project.Project
 	}
 	src, err := s.Repos.SourceOf(by, p)
 	if err != nil {
-		return nil, ignoreRefusal(err)
+		return nil, errs.IgnoreRefusal(err)
 	}
 	may := map[RunRef]bool{}
 	for _, r := range refs {

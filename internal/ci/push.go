@@ -113,11 +113,11 @@ func optionPairs(options []string, prefix string) iter.Seq2[string, string] {
 func (s *Service) workPush(ctx context.Context, w pushWork) error {
 	by, err := s.Users.As(ctx, w.UserID)
 	if err != nil {
-		return ignoreRefusal(err)
+		return errs.IgnoreRefusal(err)
 	}
 	src, err := s.Repos.Source(ctx, by, project.RefTo(w.ProjectID))
 	if err != nil {
-		return ignoreRefusal(err)
+		return errs.IgnoreRefusal(err)
 	}
 	if !src.Project.MayChange(by, project.BuildsPart, project.NoAccess) {
 		return nil
@@ -135,7 +135,7 @@ func (s *Service) workPush(ctx context.Context, w pushWork) error {
 	if tag {
 		commit, err := src.CommitAt(ctx, w.New) // an annotated tag is resolved to its commit
 		if err != nil {
-			return ignoreNotFound(err)
+			return errs.IgnoreNotFound(err)
 		}
 		m.pipeline.SHA = string(commit.ID)
 		if ref, err := src.Find(ctx, w.Ref); err == nil {
@@ -145,9 +145,9 @@ func (s *Service) workPush(ctx context.Context, w pushWork) error {
 		}
 	}
 	if err := s.complete(ctx, m); err != nil {
-		return ignoreRefusal(err)
+		return errs.IgnoreRefusal(err)
 	}
-	if _, err := s.create(ctx, m, true); ignoreRefusal(err) != nil {
+	if _, err := s.create(ctx, m, true); errs.IgnoreRefusal(err) != nil {
 		return fmt.Errorf("pipeline of push to project %d: %w", w.ProjectID, err)
 	}
 	return nil

@@ -48,7 +48,7 @@ func (s *Service) refusal(ctx context.Context, r *runners.Runner, p *project.Pro
 	}
 	j, err := findAnyJob(ctx, s.DB, jobID)
 	if err != nil {
-		return "", ignoreNotFound(err) // another runner took it
+		return "", errs.IgnoreNotFound(err) // another runner took it
 	}
 	return s.refusedUser(ctx, r, l, j)
 }

@@ -7,6 +7,7 @@ import (
 	"svc/internal/actor"
 	"svc/internal/ci/schedule"
 	"svc/internal/db"
+	"svc/internal/errs"
 	"svc/internal/project"
 )
 
@@ -32,15 +33,15 @@ func (s *Service) workSchedule(ctx context.Context, w schedule.Work) error {
 	}
 	by, err := s.Users.As(ctx, w.UserID)
 	if err != nil {
-		return ignoreRefusal(err)
+		return errs.IgnoreRefusal(err)
 	}
 	proj, err := s.Projects.RequireChange(ctx, by, project.RefTo(sch.ProjectID), project.BuildsPart, project.Developer)
 	if err != nil {
-		return ignoreRefusal(err)
+		return errs.IgnoreRefusal(err)
 	}
 	m, err := s.propose(ctx, by, proj, NewPipeline{Ref: sch.Ref}, FromSchedule)
 	if err != nil {
-		return ignoreRefusal(err)
+		return errs.IgnoreRefusal(err)
 	}
 	if m.variables, err = s.Schedules.VariablesOf(sch); err != nil {
 		return err
@@ -48,5 +49,5 @@ func (s *Service) workSchedule(ctx context.Context, w schedule.Work) error {
 	origin := fmt.Sprintf("schedule/%d/%d/%d", sch.ID, w.UserID, w.At.UnixMicro())
 	m.origin, m.pipeline.ScheduleID, m.pipeline.facts.Schedule = &origin, &sch.ID, sch.Description
 	_, err = s.create(ctx, m, true)
-	return ignoreRefusal(err)
+	return errs.IgnoreRefusal(err)
 }

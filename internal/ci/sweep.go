@@ -65,7 +65,7 @@ func (s *Service) sweepJobs(ctx context.Context, condition sweepCondition, at ti
 func (s *Service) sweepJob(ctx context.Context, id int64, do func(ctx context.Context, tx *db.Tx, j *Job) error) error {
 	seen, err := findAnyJob(ctx, s.DB, id)
 	if err != nil {
-		return ignoreNotFound(err)
+		return errs.IgnoreNotFound(err)
 	}
 	err = s.DB.Tx(ctx, func(tx *db.Tx) error {
 		if err := tx.Lock(ctx, "pipelines", seen.PipelineID); err != nil {
@@ -73,7 +73,7 @@ func (s *Service) sweepJob(ctx context.Context, id int64, do func(ctx context.Co
 		}
 		j, err := findAnyJob(ctx, tx, id)
 		if err != nil {
-			return ignoreNotFound(err)
+			return errs.IgnoreNotFound(err)
 		}
 		return do(ctx, tx, j)
 	})

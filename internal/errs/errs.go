@@ -240,6 +240,22 @@ func IsRefusal(err error) bool {
 // Is reports whether err is an Error of the kind.
 func Is(err error, kind Kind) bool { return KindOf(err) == kind }
 
+// IgnoreRefusal returns nil for a refusal, and every other error unchanged.
+func IgnoreRefusal(err error) error {
+	if IsRefusal(err) {
+		return nil
+	}
+	return err
+}
+
+// IgnoreNotFound returns nil for a NotFound error, and every other error unchanged.
+func IgnoreNotFound(err error) error {
+	if Is(err, KindNotFound) {
+		return nil
+	}
+	return err
+}
+
 func newError(kind Kind, format string, args []any) *Error {
 	return &Error{Kind: kind, Text: text(format, args)}
 }

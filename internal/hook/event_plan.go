@@ -435,7 +435,7 @@ func (s *Service) MilestoneSaved(ctx context.Context, tx *db.Tx, e plan.Mileston
 	}
 	in, err := project.In(ctx, tx, *m.ProjectID)
 	if err != nil {
-		return ignoreRefusal(err)
+		return errs.IgnoreRefusal(err)
 	}
 	payload["project"] = s.projectObject(in)
 	return s.emit(ctx, tx, list, occurrence{projectID: in.ID, trigger: Milestones, payload: payload})
@@ -449,7 +449,7 @@ func (s *Service) emitInGroup(ctx context.Context, tx *db.Tx, groupID int64, o o
 	}
 	g, err := project.GroupIn(ctx, tx, groupID)
 	if err != nil {
-		return ignoreRefusal(err)
+		return errs.IgnoreRefusal(err)
 	}
 	o.payload["group"] = groupObject(g)
 	return s.emit(ctx, tx, list, o)
@@ -457,12 +457,4 @@ func (s *Service) emitInGroup(ctx context.Context, tx *db.Tx, groupID int64, o o
 
 func groupObject(g *project.Namespace) object {
 	return object{"group_id": g.ID, "group_name": g.Name, "group_path": g.Path, "full_path": g.FullPath}
-}
-
-// ignoreRefusal drops the error about an object that is gone.
-func ignoreRefusal(err error) error {
-	if errs.IsRefusal(err) {
-		return nil
-	}
-	return err
 }

@@ -8,6 +8,7 @@ import (
 
 	"svc/internal/activity"
 	"svc/internal/db"
+	"svc/internal/errs"
 	"svc/internal/git"
 	"svc/internal/project"
 	"svc/internal/repo"
@@ -27,7 +28,7 @@ func (s *Service) Pushed(ctx context.Context, tx *db.Tx, p repo.Push) error {
 	// The project in the push was read before the push; its default branch may be new.
 	in, err := project.In(ctx, tx, p.Project.ID)
 	if err != nil {
-		return ignoreRefusal(err)
+		return errs.IgnoreRefusal(err)
 	}
 	found, err := findUsersByID(ctx, tx, []int64{p.By.ID})
 	if err != nil {
@@ -127,7 +128,7 @@ func (s *Service) PageChanged(ctx context.Context, tx *db.Tx, c wiki.PageChange)
 		}
 		in, err := project.In(ctx, tx, *id)
 		if err != nil {
-			return ignoreRefusal(err)
+			return errs.IgnoreRefusal(err)
 		}
 		o, err := s.wikiEvent(ctx, tx, c, in)
 		if err != nil {
@@ -137,7 +138,7 @@ func (s *Service) PageChanged(ctx context.Context, tx *db.Tx, c wiki.PageChange)
 	}
 	o, err := s.wikiEvent(ctx, tx, c, nil)
 	if err != nil {
-		return ignoreRefusal(err)
+		return errs.IgnoreRefusal(err)
 	}
 	return s.emitInGroup(ctx, tx, *c.AuxRepo.NamespaceID, o)
 }

@@ -60,7 +60,7 @@ func (s *Service) announce(ctx context.Context, tx *db.Tx, t *tokenRow) error {
 	}
 	p, err := project.In(ctx, tx, *t.projectID)
 	if err != nil {
-		return ignoreRefusal(err)
+		return errs.IgnoreRefusal(err)
 	}
 	payload["project"] = s.projectObject(p)
 	return s.emit(ctx, tx, list, occurrence{projectID: p.ID, trigger: AccessTokens, payload: payload})

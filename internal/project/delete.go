@@ -51,7 +51,7 @@ func (s *Service) Delete(ctx context.Context, by actor.Actor, ref Ref, d Deletio
 	if errs.Is(err, errs.KindNotFound) {
 		marked, missing := s.markedProject(ctx, by, ref)
 		if missing != nil {
-			return errors.Join(err, ignoreNotFound(missing))
+			return errors.Join(err, errs.IgnoreNotFound(missing))
 		}
 		if err := d.confirm("Project", "project", marked.FullPath, marked.ID); err != nil {
 			return err
@@ -101,13 +101,6 @@ func (d Deletion) confirm(thing, word, fullPath string, id int64) error {
 		return errs.Refused("`full_path` is incorrect. You must enter the complete path for the %s.", word)
 	}
 	return nil
-}
-
-func ignoreNotFound(err error) error {
-	if errs.Is(err, errs.KindNotFound) {
-		return nil
-	}
-	return err
 }
 
 // delaysDeletion reports whether deleted projects and groups can be restored.
@@ -186,7 +179,7 @@ func (s *Service) DeleteGroup(ctx context.Context, by actor.Actor, ref Ref, d De
 	if errs.Is(err, errs.KindNotFound) {
 		marked, missing := s.markedGroup(ctx, by, ref)
 		if missing != nil {
-			return errors.Join(err, ignoreNotFound(missing))
+			return errors.Join(err, errs.IgnoreNotFound(missing))
 		}
 		if err := d.confirm("Group", "group", marked.FullPath, marked.ID); err != nil {
 			return err

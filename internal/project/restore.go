@@ -40,7 +40,7 @@ func (s *Service) GetMarked(ctx context.Context, by actor.Actor, ref Ref) (*Proj
 	}
 	marked, missing := s.markedProject(ctx, by, ref)
 	if missing != nil {
-		return nil, errors.Join(err, ignoreNotFound(missing))
+		return nil, errors.Join(err, errs.IgnoreNotFound(missing))
 	}
 	if err := s.complete(ctx, by, marked); err != nil {
 		return nil, fmt.Errorf("project %d: %w", marked.ID, err)
@@ -58,7 +58,7 @@ func (s *Service) GroupMarked(ctx context.Context, by actor.Actor, ref Ref) (*Na
 	}
 	marked, missing := s.markedGroup(ctx, by, ref)
 	if missing != nil {
-		return nil, errors.Join(err, ignoreNotFound(missing))
+		return nil, errors.Join(err, errs.IgnoreNotFound(missing))
 	}
 	return marked, nil
 }
@@ -288,14 +288,14 @@ func (s *Service) DeleteMarked(ctx context.Context) error {
 	var faults []error
 	for _, n := range groups {
 		err := s.DB.Tx(ctx, func(tx *db.Tx) error { return s.deleteMarkedGroup(ctx, tx, actor.System(), n) })
-		faults = append(faults, ignoreNotFound(err))
+		faults = append(faults, errs.IgnoreNotFound(err))
 	}
 	projects, err := findMarkedProjectsBefore(ctx, s.DB, before)
 	if err != nil {
 		return fmt.Errorf("find projects marked for deletion: %w", err)
 	}
 	for _, p := range projects {
-		faults = append(faults, ignoreNotFound(s.deleteNow(ctx, actor.System(), p)))
+		faults = append(faults, errs.IgnoreNotFound(s.deleteNow(ctx, actor.System(), p)))
 	}
 	return errors.Join(faults...)
 }

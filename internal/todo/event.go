@@ -326,11 +326,11 @@ func (s *Service) findMentions(ctx context.Context, w mentionWork) error {
 func (s *Service) addApprovers(ctx context.Context, e *notify.Event, on plan.Target) error {
 	in, m, err := s.Merges.Seen(ctx, actor.System(), on.ID)
 	if err != nil {
-		return ignoreRefusal(err)
+		return errs.IgnoreRefusal(err)
 	}
 	_, a, err := s.Merges.ApprovalState(ctx, actor.System(), project.RefTo(in.ID), m.IID)
 	if err != nil {
-		return ignoreRefusal(err)
+		return errs.IgnoreRefusal(err)
 	}
 	for _, r := range a.Waiting() {
 		if r.Required == 0 {
@@ -390,7 +390,7 @@ func (s *Service) addMentioned(ctx context.Context, e *notify.Event, on plan.Tar
 	}
 	as, err := s.Users.As(ctx, userID)
 	if err != nil {
-		return ignoreRefusal(err)
+		return errs.IgnoreRefusal(err)
 	}
 	var in *project.Project
 	switch {
@@ -402,7 +402,7 @@ func (s *Service) addMentioned(ctx context.Context, e *notify.Event, on plan.Tar
 		in, _, err = s.Merges.Seen(ctx, as, on.ID)
 	}
 	if err != nil {
-		return ignoreRefusal(err)
+		return errs.IgnoreRefusal(err)
 	}
 	if internal && !in.MayRead(as, project.ConfidentialPart) {
 		return nil
@@ -417,13 +417,6 @@ func (s *Service) addMentioned(ctx context.Context, e *notify.Event, on plan.Tar
 			return t
 		})
 	})
-}
-
-func ignoreRefusal(err error) error {
-	if errs.IsRefusal(err) {
-		return nil
-	}
-	return err
 }
 
 // addressed returns the names, in lowercase, that lines of a text begin with:

@@ -7,6 +7,7 @@ import (
 	"svc/internal/alert"
 	"svc/internal/comment"
 	"svc/internal/db"
+	"svc/internal/errs"
 	"svc/internal/plan"
 	"svc/internal/project"
 	"svc/internal/user"
@@ -97,7 +98,7 @@ func (s *Service) addRequest(ctx context.Context, w requestWork) error {
 	r := project.AccessRequest{ProjectID: w.ProjectID, GroupID: w.GroupID, UserID: w.UserID}
 	managers, err := s.Projects.Managers(ctx, r.Place())
 	if err != nil {
-		return ignoreRefusal(err)
+		return errs.IgnoreRefusal(err)
 	}
 	users, err := s.Users.FindAll(ctx, managers[:min(len(managers), maxManagers)])
 	if err != nil {
