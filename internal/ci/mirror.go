@@ -157,7 +157,7 @@ func (s *Service) watchedBy(ctx context.Context, j *Job) (*Pipeline, error) {
 		}
 		own, err := project.In(ctx, s.DB, j.ProjectID)
 		if err != nil {
-			return nil, ignoreRefusal(err)
+			return nil, errs.IgnoreRefusal(err)
 		}
 		src, err := s.Repos.Source(ctx, by, own.Near(name))
 		if err != nil {
