@@ -373,7 +373,7 @@ func TestGroupImport(t *testing.T) {
 			{"no settings", exportFile(t, "groups/1/group.ndjson", `{"path":""}`+"\n"), "is not included in the list"},
 			{"no group above", exportFile(t, "groups/1/group.ndjson", top, "groups/2/group.ndjson", strings.Replace(top, `""`, `"a/b"`, 1)), "does not come before it"},
 			{"a bad path below", exportFile(t, "groups/1/group.ndjson", top, "groups/2/group.ndjson", strings.Replace(top, `""`, `"..","name":"x"`, 1)), "path can contain only"},
-			{"a reference to nothing above", exportFile(t, "groups/1/group.ndjson", top, "groups/1/boards.ndjson", `{"name":"B","lists":[{"label":{"group":2,"title":"x"}}]}`+"\n"), "not above"},
+			{"a reference to nothing above", exportFile(t, "groups/1/group.ndjson", top, "groups/1/boards.ndjson", `{"name":"B","lists":[{"label":{"group":2,"title":"x"}}]}`+"\n"), "is not an ancestor"},
 			{"a list of nothing", exportFile(t, "groups/1/group.ndjson", top, "groups/1/boards.ndjson", `{"name":"B","lists":[{}]}`+"\n"), "not of one"},
 			{"a level that is none", exportFile(t, "groups/1/group.ndjson", top, "groups/1/members.ndjson", fmt.Sprintf(`{"username":"alice","email_sha256":"%s","access_level":60}`+"\n", aliceDigest)), "access_level"},
 			{"a milestone without a number", exportFile(t, "groups/1/group.ndjson", top, "groups/1/milestones.ndjson", `{"title":"x","state":"active"}`+"\n"), "iid is invalid"},

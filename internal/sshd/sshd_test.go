@@ -526,9 +526,7 @@ func TestDeployKeyOfBlockedUser(t *testing.T) {
 			check(state.on, robot, true)
 		}
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("DELETE /users/%d", bobID), As: apptest.RootToken, Status: 204})
-		if err := s.Queue.Idle(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		s.Settled(t)
 		check("deleted", robot, false)
-	})
+	}, apptest.SSH)
 }
