@@ -153,7 +153,7 @@ func TestLFS(t *testing.T) {
 		oid, at := oidOf(content), fmt.Sprintf("objects/%s/%d", oidOf(content), len(content))
 
 		// Content with another digest or size is not stored.
-		c.want(t, 422, "another SHA-256", "PUT", at, []byte("a large fill"))
+		c.want(t, 422, "SHA-256 digest of the object", "PUT", at, []byte("a large fill"))
 		c.want(t, 422, "bytes", "PUT", at, []byte("short"))
 		c.want(t, 422, "bytes", "PUT", at, []byte("a large file that is longer"))
 		c.want(t, 422, "invalid", "PUT", "objects/"+oid+"/-1", []byte("x"))
@@ -191,7 +191,7 @@ func TestLFS(t *testing.T) {
 			t.Error("another project has the object")
 		}
 		other.want(t, 404, "does not exist", "GET", "objects/"+oid, nil)
-		other.want(t, 422, "another SHA-256", "PUT", at, []byte("a large fill"))
+		other.want(t, 422, "SHA-256 digest of the object", "PUT", at, []byte("a large fill"))
 		if other.holds(t, content) {
 			t.Error("another project has the object without its content")
 		}

@@ -208,7 +208,7 @@ func TestSite(t *testing.T) {
 		s.Check(t, apptest.Call{Do: fmt.Sprintf("PATCH /projects/%d/pages", id), As: alice, JSON: `{"pages_unique_domain_enabled":false}`, Status: 200})
 		t.Run("versions", func(t *testing.T) {
 			for _, c := range []struct{ name, yaml, file, want string }{
-				{"link to nowhere", "pages: {script: [x]}\n", "-> ../other/secret.txt", "leads to no file"},
+				{"link to nowhere", "pages: {script: [x]}\n", "-> ../other/secret.txt", "does not point to a file"},
 				{"no directory", "pages: {script: [x], publish: dist}\n", "x", "no directory"},
 			} {
 				s.PublishBy(t, id, c.yaml, map[string]string{"public/index.html": c.file})

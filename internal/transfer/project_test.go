@@ -228,11 +228,11 @@ func TestHostileProject(t *testing.T) {
 			{"project/repository.bundle", head("refs/heads/main", "refs/heads/../x"), "not a complete git bundle"},
 			{"project/repository.bundle", head("refs/heads/main", "-x"), "not a complete git bundle"},
 			{"project/repository.bundle", "", "row counts differ"},
-			{"project/lfs/" + strings.Repeat("0", 64), "content", "not a name"}, // out of its order
-			{"project/uploads/" + strings.Repeat("0", 32), "content", "not a name"},
-			{"project/../../x", "content", "not a name"},
-			{"project/hooks.ndjson", "{}\n", "not a name"},
-			{"groups/1/group.ndjson", "{}\n", "not a name"},
+			{"project/lfs/" + strings.Repeat("0", 64), "content", "is not expected"}, // out of its order
+			{"project/uploads/" + strings.Repeat("0", 32), "content", "is not expected"},
+			{"project/../../x", "content", "is not expected"},
+			{"project/hooks.ndjson", "{}\n", "is not expected"},
+			{"groups/1/group.ndjson", "{}\n", "is not expected"},
 		} {
 			i := st.beginProject(edit(t, file, c.name, c.text), fmt.Sprint("bad", n))
 			must(0, s.Transfer.RunProjectImport(ctx, transfer.ProjectImportWork{ImportID: i.ID}))(t)
