@@ -286,8 +286,8 @@ func TestUnlinkedFork(t *testing.T) {
 			becomes(t, s, apptest.Call{Do: fmt.Sprintf("GET /projects/%d", made.ID), As: as, Status: 200, Want: `{"import_status":"finished"}`})
 			return made.ID
 		}
-		his := fork(bob, id)
-		hers := fork(carol, his)
+		bobFork := fork(bob, id)
+		carolFork := fork(carol, bobFork)
 		request := func(as string, from, into int64, branch string) string {
 			t.Helper()
 			commitTo(t, s, as, from, branch, branch+".txt", branch+"\n", "Add "+branch)
@@ -296,16 +296,16 @@ func TestUnlinkedFork(t *testing.T) {
 				JSON: fmt.Sprintf(`{"source_branch":%q,"target_branch":"main","title":"x","target_project_id":%d,"allow_collaboration":true}`, branch, into)}).JSON(t, &m)
 			return fmt.Sprintf("/projects/%d/merge_requests/%d", into, m.IID)
 		}
-		up, across, below, own := request(bob, his, id, "work"), request(carol, hers, id, "across"), request(carol, hers, his, "below"), request(alice, id, id, "own")
+		up, across, below, own := request(bob, bobFork, id, "work"), request(carol, carolFork, id, "across"), request(carol, carolFork, bobFork, "below"), request(alice, id, id, "own")
 		push := func(name string, status int) apptest.Call {
-			return apptest.Call{Name: name, Do: fmt.Sprintf("POST /projects/%d/repository/commits", his), As: alice, Status: status,
+			return apptest.Call{Name: name, Do: fmt.Sprintf("POST /projects/%d/repository/commits", bobFork), As: alice, Status: status,
 				JSON: fmt.Sprintf(`{"branch":"work","commit_message":"Change","actions":[{"action":"create","file_path":%q,"content":"x"}]}`, name)}
 		}
 		s.Table(t, []apptest.Call{
 			push("upstream", 201),
 			{Name: "a merge request that is closed before", Do: "PUT " + across, As: carol, JSON: `{"state_event":"close"}`, Status: 200},
 			{Name: "and reopened", Do: "PUT " + across, As: carol, JSON: `{"state_event":"reopen"}`, Status: 200},
-			{Name: "unlink", Do: fmt.Sprintf("DELETE /projects/%d/fork", his), As: bob, Status: 204},
+			{Name: "unlink", Do: fmt.Sprintf("DELETE /projects/%d/fork", bobFork), As: bob, Status: 204},
 			push("former upstream", 403),
 		})
 		becomes(t, s, apptest.Call{Do: "GET " + up, As: bob, Status: 200, Want: `{"state":"closed","closed_by":{"username":"bob"}}`})
@@ -316,7 +316,7 @@ func TestUnlinkedFork(t *testing.T) {
 			{Name: "reopen", Do: "PUT " + up, As: bob, JSON: `{"state_event":"reopen"}`, Status: 409},
 			{Name: "still closed", Do: "GET " + up, As: bob, Status: 200, Want: `{"state":"closed"}`},
 			push("nor later", 403),
-			{Name: "once", Do: fmt.Sprintf("DELETE /projects/%d/fork", his), As: bob, Status: 204},
+			{Name: "once", Do: fmt.Sprintf("DELETE /projects/%d/fork", bobFork), As: bob, Status: 204},
 		})
 	})
 }

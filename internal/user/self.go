@@ -128,7 +128,7 @@ func (s *Service) checkOwn(ctx context.Context, by actor.Actor, password string)
 
 // Reauthenticate checks the password of the actor before a sensitive operation.
 // Unauthorized; failures count as failed sign-ins, but a missing password does not:
-// it is no guess.
+// it is not a guess.
 func (s *Service) Reauthenticate(ctx context.Context, by actor.Actor, password string) error {
 	if err := by.RequireUser(); err != nil {
 		return err
